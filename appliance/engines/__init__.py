@@ -1,0 +1,1 @@
+"""What belongs to one engine or one router alone: its arguments, health, identity and metrics."""

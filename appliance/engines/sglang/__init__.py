@@ -1,0 +1,1 @@
+"""SGLang: nothing outside this folder knows its flags, endpoints or metrics."""

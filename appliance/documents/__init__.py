@@ -1,0 +1,35 @@
+"""The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
+
+from appliance.documents.base import Document, Part, write_whole
+from appliance.documents.engine import EngineReport
+from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, PcieLink
+from appliance.documents.model import ModelReport
+from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
+from appliance.documents.run import Check, Distribution, RunRecord, ServeCell
+
+DOCUMENTS: dict[str, type[Document]] = {
+    document.KIND: document for document in (MachineReport, ModelReport, EngineReport, Plan, RunRecord)
+}
+
+__all__ = [
+    "DOCUMENTS",
+    "Check",
+    "Distribution",
+    "Document",
+    "EngineReport",
+    "Gpu",
+    "Link",
+    "MachineReport",
+    "ModelReport",
+    "NumaNode",
+    "Part",
+    "PcieLink",
+    "Plan",
+    "PlannedEngine",
+    "PlannedModel",
+    "Router",
+    "RunRecord",
+    "ServeCell",
+    "Worker",
+    "write_whole",
+]

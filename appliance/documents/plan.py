@@ -1,0 +1,146 @@
+"""Plan: who gets which GPUs, ports, arguments and environment, each decision with its reason."""
+
+import hashlib
+import json
+from collections import Counter
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from appliance.documents.base import Document, Part
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Role = Literal["prefill", "decode", "aggregated"]
+Topology = Literal["pd", "replicas", "single"]
+
+
+class PlannedModel(Part):
+    path: str
+    served_name: str
+    """The router routes by this name: a request with another one gets "no_available_workers"."""
+
+
+class PlannedEngine(Part):
+    name: Literal["sglang"] = "sglang"
+    version: str
+    device: Literal["cpu", "cuda"]
+
+
+class Worker(Part):
+    """One engine server. Ports, role and tensor parallelism are fields; `args` holds all other arguments."""
+
+    name: Name
+    role: Role
+    gpus: list[int] = []
+    numa_node: int | None = None
+    tp_size: Annotated[int, Field(ge=1)] = 1
+    port: Port
+    bootstrap_port: Port | None = None
+    nccl_port: Port | None = None
+    args: list[str] = []
+    env: dict[str, str] = {}
+    reasons: list[str] = []
+
+    def ports(self) -> dict[str, int]:
+        """The ports that this worker listens on, by the field that sets each."""
+        named = {"port": self.port, "bootstrap_port": self.bootstrap_port, "nccl_port": self.nccl_port}
+        return {field: port for field, port in named.items() if port is not None}
+
+
+class Router(Part):
+    """The router in front of the workers."""
+
+    port: Port
+    metrics_port: Port
+    args: list[str] = []
+    env: dict[str, str] = {}
+    reasons: list[str] = []
+
+    def ports(self) -> dict[str, int]:
+        """The ports that the router listens on, by the field that sets each."""
+        return {"port": self.port, "metrics_port": self.metrics_port}
+
+
+class Plan(Document):
+    KIND: ClassVar[str] = "Plan"
+    kind: Literal["Plan"] = "Plan"
+    topology: Topology
+    model: PlannedModel
+    engine: PlannedEngine
+    host: str = "127.0.0.1"
+    workers: Annotated[list[Worker], Field(min_length=1)]
+    router: Router | None = None
+    on_worker_exit: Literal["stop", "restart"] = "stop"
+    """`stop`: a dead worker takes everything down. `restart`: it is started again, `max_restarts` times at most."""
+    max_restarts: Annotated[int, Field(ge=0)] = 3
+    start_timeout_s: Annotated[float, Field(gt=0)] = 600
+    reasons: list[str] = []
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        names = Counter(worker.name for worker in self.workers)
+        names["router"] += 1 if self.router else 0
+        for name, count in names.items():
+            if count > 1:
+                raise ValueError(f"the name {name!r} is given {count} times; expected each name once")
+        holders: dict[int, str] = {}
+        for holder, port in self.listeners():
+            if port in holders:
+                raise ValueError(f"port {port} is given to {holders[port]} and to {holder}; expected each port once")
+            holders[port] = holder
+        owners: dict[int, str] = {}
+        for worker in self.workers:
+            for gpu in worker.gpus:
+                if gpu in owners:
+                    raise ValueError(
+                        f"GPU {gpu} is given to {owners[gpu]} and to {worker.name}; expected each GPU once"
+                    )
+                owners[gpu] = worker.name
+        self._fits_topology()
+        return self
+
+    def _fits_topology(self) -> None:
+        roles = Counter(worker.role for worker in self.workers)
+        shapes = {
+            "pd": (roles["prefill"] >= 1 and roles["decode"] >= 1 and not roles["aggregated"] and self.router),
+            "replicas": (roles.keys() == {"aggregated"} and self.router),
+            "single": (roles == {"aggregated": 1} and not self.router),
+        }
+        if not shapes[self.topology]:
+            expected = {
+                "pd": "at least one prefill and one decode worker, no other, and a router",
+                "replicas": "aggregated workers only, and a router",
+                "single": "exactly one aggregated worker and no router",
+            }
+            found = ", ".join(f"{count} {role}" for role, count in sorted(roles.items()))
+            raise ValueError(
+                f"topology {self.topology!r} needs {expected[self.topology]}; "
+                f"found {found} and {'a' if self.router else 'no'} router"
+            )
+
+    def listeners(self) -> list[tuple[str, int]]:
+        """Every port of the plan with who listens on it, as ("worker.field", port)."""
+        workers = [(f"{w.name}.{field}", port) for w in self.workers for field, port in w.ports().items()]
+        router = [(f"router.{field}", port) for field, port in self.router.ports().items()] if self.router else []
+        return workers + router
+
+    def worker(self, name: str) -> Worker | None:
+        """The worker called `name`, or None."""
+        return next((worker for worker in self.workers if worker.name == name), None)
+
+    def endpoint(self) -> str:
+        """Base URL that clients use: the router's, or the only worker's."""
+        return self.url(self.router.port if self.router else self.workers[0].port)
+
+    def url(self, port: int) -> str:
+        """Base URL of `port` on this plan's host."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{port}"
+
+    def identity(self) -> str:
+        """sha256 over everything that decides what runs; reasons, being words, are left out."""
+        data = self.model_dump(mode="json", exclude={"reasons": True})
+        for part in [*data["workers"], data["router"] or {}]:
+            part.pop("reasons", None)
+        return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,0 +1,43 @@
+"""The counters of one SGLang server that verify and bench need, from its Prometheus text."""
+
+from dataclasses import dataclass
+
+from prometheus_client.parser import text_string_to_metric_families
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class WorkerMetrics:
+    """Counters since the server's start, summed over its ranks. Zero where the server has not counted yet."""
+
+    prompt_tokens: int
+    generation_tokens: int
+    cached_tokens: int
+    prefilled_tokens: int
+    """Prompt tokens that this server computed itself: stays 0 on a decode worker that only receives KV."""
+    kv_transfers: int
+    kv_bytes: int
+    """KV cache bytes that a prefill worker sent."""
+
+
+def parse(text: str) -> WorkerMetrics:
+    """Read the counters from the text of /metrics (names: SGLang 0.5.23, srt/observability)."""
+    wanted: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            mode = sample.labels.get("mode")
+            key = f"{sample.name}/{mode}" if mode else sample.name
+            wanted[key] = wanted.get(key, 0.0) + sample.value
+
+    def total(key: str) -> int:
+        return round(wanted.get(f"sglang:{key}", 0.0))
+
+    return WorkerMetrics(
+        prompt_tokens=total("prompt_tokens_total"),
+        generation_tokens=total("generation_tokens_total"),
+        cached_tokens=total("cached_tokens_total"),
+        prefilled_tokens=total("realtime_tokens_total/prefill_compute"),
+        kv_transfers=total("kv_transfer_total_mb_count"),
+        kv_bytes=round(wanted.get("sglang:kv_transfer_total_mb_sum", 0.0) * MIB),
+    )

@@ -1,0 +1,1 @@
+"""smg, the router in front of SGLang workers (prefill/decode pairs and replicas)."""

@@ -1,0 +1,64 @@
+"""Tell systemd about a worker: ready after a real token, and alive as long as it answers.
+
+The protocol is one datagram (man sd_notify); the packages that wrap it are unmaintained or need a compiler.
+Since `launch` execs the engine, a small companion process watches it and reports. A unit therefore needs
+Type=notify and NotifyAccess=all.
+"""
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+import sys
+
+from appliance.engines.sglang.health import generates
+
+FIRST_TRY_S = 1.0
+PR_SET_PDEATHSIG = 1
+
+
+def report_in_background(url: str, env: dict[str, str]) -> None:
+    """Start the companion that reports on the worker at `url`, if systemd asks for it (NOTIFY_SOCKET).
+
+    Takes systemd's variables out of `env`, so that the engine does not report for itself.
+    """
+    address = env.pop("NOTIFY_SOCKET", None)
+    watchdog_usec = env.pop("WATCHDOG_USEC", None)
+    env.pop("WATCHDOG_PID", None)
+    if address is None:
+        return
+    worker = os.getpid()
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != worker:
+            os._exit(0)
+        try:
+            asyncio.run(report(address, url, int(watchdog_usec) / 1e6 if watchdog_usec else None))
+        except BaseException as error:
+            print(f"readiness companion: {error!r}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+
+
+async def report(address: str, url: str, watchdog_s: float | None) -> None:
+    """Send READY=1 once the worker at `url` has generated a token, then WATCHDOG=1 while it goes on to.
+
+    Returns after READY=1 where no watchdog is asked for.
+    """
+    notify(address, f"STATUS=starting {url}")
+    while not await generates(url):
+        await asyncio.sleep(FIRST_TRY_S)
+    notify(address, f"READY=1\nSTATUS=serving {url}")
+    while watchdog_s is not None:
+        if await generates(url, timeout_s=watchdog_s / 2):
+            notify(address, "WATCHDOG=1")
+        await asyncio.sleep(watchdog_s / 4)
+
+
+def notify(address: str, message: str) -> None:
+    """Send one sd_notify datagram to `address` (a path, or an abstract name that starts with "@")."""
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+        sender.sendto(message.encode(), address)

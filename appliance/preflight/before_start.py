@@ -1,0 +1,18 @@
+"""The checks that every start makes, cheapest first: each failure is one line, before any process exists."""
+
+from pathlib import Path
+
+from appliance.documents import Plan
+from appliance.engines.sglang import command, release
+from appliance.preflight.ports import require_free
+from appliance.recon.model import model_report
+
+
+def require_startable(plan: Plan) -> None:
+    """Raise InputError unless engine, arguments, model folder and ports are as the plan needs them."""
+    release.require(plan)
+    for worker in plan.workers:
+        command.command(plan, worker)
+        command.environment(plan, worker)
+    model_report(Path(plan.model.path))
+    require_free(plan)

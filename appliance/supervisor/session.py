@@ -1,0 +1,79 @@
+"""All processes of one worker: each is started as the leader of a session of its own, which its children share."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def members(session: int) -> list[psutil.Process]:
+    """The living processes of `session`, leader included; zombies are not alive."""
+    found = []
+    for pid in psutil.pids():
+        try:
+            if os.getsid(pid) == session:
+                process = psutil.Process(pid)
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        except (ProcessLookupError, PermissionError, psutil.NoSuchProcess):
+            continue
+    return found
+
+
+def kill(session: int, patience_s: float = 10.0) -> bool:
+    """SIGKILL every member of `session`, and wait until none is left. Returns whether none is."""
+    deadline = time.monotonic() + patience_s
+    while alive := members(session):
+        if time.monotonic() > deadline:
+            return False
+        for process in alive:
+            try:
+                process.send_signal(signal.SIGKILL)
+            except psutil.NoSuchProcess:
+                pass
+        time.sleep(0.05)
+    return True
+
+
+def shared_memory(session: int) -> list[str]:
+    """The files in /dev/shm that members of `session` have mapped."""
+    paths: set[str] = set()
+    for process in members(session):
+        paths |= mapped(process.pid)
+    return sorted(paths)
+
+
+def mapped(pid: int) -> set[str]:
+    """The files in /dev/shm that process `pid` has mapped; none if it is gone or not ours to look at."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return set()
+    prefix = f"{SHARED_MEMORY}/"
+    return {line[line.index(prefix) :] for line in lines if prefix in line and not line.endswith(" (deleted)")}
+
+
+def remove_shared_memory(paths: list[str], created_after: float) -> None:
+    """Remove those of `paths` that were made after `created_after` (seconds since the epoch) and that nobody maps.
+
+    A worker also maps files that others own; those are older than it, or still in use.
+    """
+    leftovers = [Path(path) for path in paths if Path(path).parent == SHARED_MEMORY and made_after(path, created_after)]
+    if not leftovers:
+        return
+    in_use = set().union(*(mapped(pid) for pid in psutil.pids()))
+    for path in leftovers:
+        if str(path) not in in_use:
+            path.unlink(missing_ok=True)
+
+
+def made_after(path: str, moment: float) -> bool:
+    """Whether the file at `path` exists and its inode changed last after `moment`."""
+    try:
+        return os.stat(path).st_ctime >= moment - 1.0  # create_time has a resolution of a clock tick
+    except OSError:
+        return False

@@ -1,0 +1,127 @@
+"""The state directory of a run: who holds it, what runs, where the logs are."""
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import psutil
+
+from appliance.documents import Document, Part, Plan
+from appliance.errors import CheckFailed, InputError
+
+FREE_BYTES_NEEDED = 64 * 1024 * 1024
+"""Room for the logs of a run (log.py keeps each below 4 MiB) and its records."""
+
+Phase = Literal["starting", "serving", "stopping", "stopped", "failed"]
+
+
+class ProcessState(Part):
+    """One supervised process. `session` is its pid, and the id of the session of all that it started."""
+
+    name: str
+    phase: Phase
+    session: int | None = None
+    created: float | None = None
+    """Start time of the process as psutil gives it: tells it from a later one with the same pid."""
+    port: int
+    restarts: int = 0
+    ready_after_s: float | None = None
+    shared_memory: list[str] = []
+    """Files in /dev/shm that it has mapped: removed when it is gone."""
+    last_error: str | None = None
+
+
+class RunState(Document):
+    """What `up` is doing, for `status`, `down` and the next `up`."""
+
+    KIND: ClassVar[str] = "RunState"
+    kind: Literal["RunState"] = "RunState"
+    phase: Phase
+    supervisor_pid: int
+    supervisor_created: float
+    started: str
+    scratch: str
+    """Folder for the sockets and temporary files of the run's processes: removed at its end."""
+    endpoint: str
+    plan: Plan
+    processes: list[ProcessState] = []
+    error: str | None = None
+
+    def supervisor_alive(self) -> bool:
+        """Whether the supervisor that wrote this is still running."""
+        return is_alive(self.supervisor_pid, self.supervisor_created)
+
+
+class StateDirectory:
+    """A folder that one run holds at a time. Creates it. Raises InputError if it cannot be used."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.state_file = path / "state.json"
+        self.logs = path / "logs"
+        self.supervisor_log = self.log_of("supervisor")
+        self._lock: int | None = None
+
+    def prepare(self) -> None:
+        """Create the folder and check that a run fits into it. Raises InputError."""
+        try:
+            self.logs.mkdir(parents=True, exist_ok=True)
+            probe = self.path / ".writable"
+            probe.write_text("x")
+            probe.unlink()
+            free = shutil.disk_usage(self.path).free
+        except OSError as error:
+            raise InputError(f"state directory {self.path}: cannot be written ({error.strerror})") from None
+        if free < FREE_BYTES_NEEDED:
+            raise InputError(
+                f"state directory {self.path}: {free // 1024} KiB free; expected {FREE_BYTES_NEEDED // 1024**2} MiB for logs"
+            )
+
+    def acquire(self) -> None:
+        """Hold the folder until this process ends. Raises CheckFailed that says who holds it."""
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise CheckFailed(f"{self.holder()}; stop it with `appliance down`") from None
+        self._lock = descriptor
+
+    def release(self) -> None:
+        """Let go of the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def holder(self) -> str:
+        """Who holds the folder, in words."""
+        state = self.read()
+        if state is None:
+            return f"state directory {self.path} is held by another run that is just starting"
+        names = ", ".join(f"{p.name} on port {p.port}" for p in state.processes)
+        return (
+            f"state directory {self.path} is held by process {state.supervisor_pid}, {state.phase} since "
+            f"{state.started}: topology {state.plan.topology}, {names}"
+        )
+
+    def read(self) -> RunState | None:
+        """The last state written here, or None. A file that cannot be read counts as none."""
+        try:
+            return RunState.read(self.state_file)
+        except InputError:
+            return None
+
+    def log_of(self, name: str) -> Path:
+        """The log file of the process called `name`."""
+        return self.logs / f"{name}.log"
+
+
+def is_alive(pid: int, created: float) -> bool:
+    """Whether the process `pid` that started at `created` (psutil's create_time) still runs."""
+    try:
+        process = psutil.Process(pid)
+        return abs(process.create_time() - created) < 0.01 and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

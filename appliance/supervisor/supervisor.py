@@ -1,0 +1,162 @@
+"""Run a plan: start all, prove that the whole answers, watch, restart or stop, leave nothing behind."""
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from appliance.documents import Plan
+from appliance.engines.sglang.health import generates
+from appliance.engines.smg.health import has_workers
+from appliance.errors import ApplianceError, CheckFailed, InputError
+from appliance.supervisor.completion import completes
+from appliance.supervisor.log import ProcessLog
+from appliance.supervisor.process import SupervisedProcess
+from appliance.supervisor.state import Phase, RunState, StateDirectory
+
+GRACE_S = 10.0
+TICK_S = 1.0
+ROUTER = "router"
+
+
+class Supervisor:
+    """One run of a plan. `on_change` is called with the state at every change and once a second while starting."""
+
+    def __init__(self, plan: Plan, directory: StateDirectory, on_change: Callable[[RunState], None]):
+        self.plan = plan
+        self.directory = directory
+        self.phase: Phase = "starting"
+        self.error: str | None = None
+        self._on_change = on_change
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._created = psutil.Process().create_time()
+        self._log = ProcessLog("supervisor", directory.supervisor_log)
+        self._scratch = Path(tempfile.mkdtemp(prefix="appliance-"))
+        self._stop = asyncio.Event()
+        self._hurry = False
+        self._processes = self._all_processes()
+
+    def _all_processes(self) -> list[SupervisedProcess]:
+        plan_file = self._scratch / "plan.json"
+        self.plan.write(plan_file)
+        wanted = [(w.name, w.port, partial(generates, self.plan.url(w.port))) for w in self.plan.workers]
+        if self.plan.router:
+            port = self.plan.router.port
+            wanted.append((ROUTER, port, partial(has_workers, self.plan.url(port))))
+        return [
+            SupervisedProcess(name, port, plan_file, self._scratch, ProcessLog(name, self.directory.log_of(name)), answers)
+            for name, port, answers in wanted
+        ]
+
+    async def run(self) -> None:
+        """Serve until SIGINT, SIGTERM or a failure. Raises CheckFailed, with the last log lines, on a failure."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop_requested)
+        guards = [asyncio.create_task(self._guard(process)) for process in self._processes]
+        serving = asyncio.create_task(self._until_serving())
+        stop = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({serving, stop, *guards}, return_when=asyncio.FIRST_COMPLETED)
+            if not stop.done():
+                finished = [task for task in (serving, *guards) if task.done()]
+                if finished == [serving]:
+                    serving.result()
+                    await asyncio.wait({stop, *guards}, return_when=asyncio.FIRST_COMPLETED)
+                for guard in guards:
+                    if guard.done():
+                        guard.result()
+        except ApplianceError as error:
+            self.error = str(error)
+            raise
+        finally:
+            for task in (serving, stop, *guards):
+                task.cancel()
+            await asyncio.gather(serving, stop, *guards, return_exceptions=True)
+            await self._stop_all()
+
+    async def _until_serving(self) -> None:
+        while not all(process.ready.is_set() for process in self._processes):
+            self._publish()
+            await asyncio.sleep(TICK_S)
+        problem = await completes(self.plan)
+        if problem:
+            raise CheckFailed(f"all workers are ready, but a completion through {self.plan.endpoint()} failed: {problem}")
+        self.phase = "serving"
+        self._say("INFO", f"serving {self.plan.model.served_name} at {self.plan.endpoint()}")
+
+    async def _guard(self, process: SupervisedProcess) -> None:
+        """Keep one process running as the plan says. Raises CheckFailed when it may not be started again."""
+        while True:
+            await process.start()
+            self._say("INFO", f"{process.name} starting, port {process.port}")
+            ready = asyncio.create_task(self._announce_ready(process))
+            reason = await process.until_failure(self.plan.start_timeout_s)
+            ready.cancel()
+            process.phase, process.last_error = "failed", reason
+            report = "\n  ".join([f"{process.name} {reason}; its last log lines:", *process.log.tail])
+            self._say("ERROR", report)
+            if self.plan.on_worker_exit == "stop" or process.restarts >= self.plan.max_restarts:
+                if self.plan.on_worker_exit == "restart":
+                    report = f"{process.name} failed after {process.restarts} restarts, as many as the plan allows\n{report}"
+                raise CheckFailed(report)
+            await process.stop(grace_s=0)
+            process.restarts += 1
+            await asyncio.sleep(min(2.0 ** (process.restarts - 1), 30.0))
+
+    async def _announce_ready(self, process: SupervisedProcess) -> None:
+        await process.ready.wait()
+        self._say("INFO", f"{process.name} ready after {process.ready_after_s} s")
+
+    async def _stop_all(self) -> None:
+        self.phase = "stopping"
+        self._publish()
+        grace_s = 0.0 if self._hurry else GRACE_S
+        router = [process for process in self._processes if process.name == ROUTER]
+        workers = [process for process in self._processes if process.name != ROUTER]
+        for group in (router, workers):  # the router first: it must not see its workers go one by one
+            await asyncio.gather(*(process.stop(grace_s) for process in group))
+        for process in self._processes:
+            process.phase = "failed" if process.last_error else "stopped"
+            process.log.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        self.phase = "failed" if self.error else "stopped"
+        self._say("INFO", self.phase)
+        self._log.close()
+
+    def _stop_requested(self) -> None:
+        self._hurry = self._stop.is_set()
+        self._stop.set()
+
+    def _say(self, level: str, message: str) -> None:
+        self._log.write(level, message)
+        self._publish()
+
+    def _publish(self) -> None:
+        state = self.state()
+        try:
+            state.write(self.directory.state_file)
+        except InputError as error:  # a full disk does not stop a service
+            self._log.write("WARNING", str(error))
+        self._on_change(state)
+
+    def state(self) -> RunState:
+        """The run as the state file shows it."""
+        return RunState(
+            phase=self.phase,
+            supervisor_pid=os.getpid(),
+            supervisor_created=self._created,
+            started=self._started,
+            scratch=str(self._scratch),
+            endpoint=self.plan.endpoint(),
+            plan=self.plan,
+            processes=[process.state() for process in self._processes],
+            error=self.error,
+        )
