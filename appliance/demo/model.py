@@ -55,6 +55,7 @@ def write_model(folder: Path) -> None:
     from safetensors.numpy import save_file
 
     save_file(random_weights(), folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "model.safetensors").chmod(0o644)
 
 
 def configuration() -> dict:
@@ -83,11 +84,30 @@ def configuration() -> dict:
     }
 
 
+def alphabet() -> list[str]:
+    """The characters that stand for the 256 bytes in a byte-level tokenizer, in the order of their tokens."""
+    from tokenizers import pre_tokenizers
+
+    return sorted(pre_tokenizers.ByteLevel.alphabet())
+
+
+def byte_of_token(token: int) -> int | None:
+    """The ASCII byte that `token` stands for; None for other bytes and for the special tokens.
+
+    A byte-level tokenizer writes printable ASCII as itself and the space as "Ġ" (U+0120).
+    """
+    characters = alphabet()
+    if token >= len(characters):
+        return None
+    character = characters[token]
+    return 0x20 if character == "Ġ" else ord(character) if character.isascii() else None
+
+
 def write_tokenizer(folder: Path) -> None:
     """Write a byte-level tokenizer (one token a UTF-8 byte, no merges) with a chat template."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-    vocabulary = {character: token for token, character in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    vocabulary = {character: token for token, character in enumerate(alphabet())}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -130,7 +150,8 @@ def random_weights() -> dict:
             f"{name}.mlp.down_proj.weight": matrix(HIDDEN, FFN),
         }
     tensors["model.norm.weight"] = ones
-    head = matrix(VOCAB, HIDDEN, gain=LOGIT_STD)
-    head[EOS] = 0.0  # a logit of zero never wins: every greedy answer has the length that was asked for
-    tensors["lm_head.weight"] = head
+    # A logit of zero never wins: answers are printable ASCII, one character a token, of the length asked for,
+    # so that equal text is equal tokens in every API, streamed or not.
+    printable = np.array([byte_of_token(token) in range(0x20, 0x7F) for token in range(VOCAB)])
+    tensors["lm_head.weight"] = matrix(VOCAB, HIDDEN, gain=LOGIT_STD) * printable[:, None].astype(np.float32)
     return tensors

@@ -2,13 +2,14 @@
 
 from appliance.documents.base import Document, Part, write_whole
 from appliance.documents.engine import EngineReport
+from appliance.documents.golden import GoldenAnswer, GoldenRecord
 from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, PcieLink
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.run import Check, Distribution, RunRecord, ServeCell
 
 DOCUMENTS: dict[str, type[Document]] = {
-    document.KIND: document for document in (MachineReport, ModelReport, EngineReport, Plan, RunRecord)
+    document.KIND: document for document in (MachineReport, ModelReport, EngineReport, Plan, GoldenRecord, RunRecord)
 }
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "Distribution",
     "Document",
     "EngineReport",
+    "GoldenAnswer",
+    "GoldenRecord",
     "Gpu",
     "Link",
     "MachineReport",

@@ -75,6 +75,8 @@ class Plan(Document):
     """`stop`: a dead worker takes everything down. `restart`: it is started again, `max_restarts` times at most."""
     max_restarts: Annotated[int, Field(ge=0)] = 3
     start_timeout_s: Annotated[float, Field(gt=0)] = 600
+    stop_timeout_s: Annotated[float, Field(ge=0)] = 60
+    """Time to drain and to release the GPUs after SIGTERM; what still runs then is killed."""
     reasons: list[str] = []
 
     @model_validator(mode="after")

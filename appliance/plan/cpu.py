@@ -76,7 +76,12 @@ def plan_on_cpu(
         workers=workers,
         router=router,
         start_timeout_s=300,
-        reasons=[f"topology {topology} was asked for", "device cpu: the machine has no NVIDIA GPU"],
+        stop_timeout_s=8,
+        reasons=[
+            f"topology {topology} was asked for",
+            "device cpu: the machine has no NVIDIA GPU",
+            "stop after 8 s: SGLang drains within 5 s of SIGTERM, and a CPU worker holds no GPU memory to release",
+        ],
     )
 
 

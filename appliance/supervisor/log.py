@@ -50,10 +50,11 @@ class ProcessLog:
             self.write(level, message)
 
     def write(self, level: str, message: str) -> None:
-        """Log one message."""
-        self.tail.append(message)
+        """Log one message; each of its lines becomes a line of the log."""
         number = logging.getLevelNamesMapping()[level]
-        self._handler.emit(logging.LogRecord(self._name, number, "", 0, message, None, None))
+        for line in message.splitlines():
+            self.tail.append(line)
+            self._handler.emit(logging.LogRecord(self._name, number, "", 0, line, None, None))
 
     def close(self) -> None:
         """Close the file."""

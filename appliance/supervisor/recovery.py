@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 
 from appliance.supervisor import session
-from appliance.supervisor.state import RunState, StateDirectory, is_alive
+from appliance.supervisor.state import RunState, StateDirectory
 
 
 def recover(directory: StateDirectory) -> str | None:
@@ -42,7 +42,10 @@ def belongs_to(state: RunState, leader: int, created: float | None) -> bool:
     """
     if psutil.boot_time() > state.supervisor_created:
         return False
-    return is_alive(leader, created or 0.0) or not psutil.pid_exists(leader)
+    try:
+        return abs(psutil.Process(leader).create_time() - (created or 0.0)) < 0.01
+    except psutil.NoSuchProcess:
+        return True
 
 
 def remove_scratch(folder: Path) -> None:

@@ -21,7 +21,6 @@ from appliance.supervisor.log import ProcessLog
 from appliance.supervisor.process import SupervisedProcess
 from appliance.supervisor.state import Phase, RunState, StateDirectory
 
-GRACE_S = 10.0
 TICK_S = 1.0
 ROUTER = "router"
 
@@ -118,7 +117,7 @@ class Supervisor:
     async def _stop_all(self) -> None:
         self.phase = "stopping"
         self._publish()
-        grace_s = 0.0 if self._hurry else GRACE_S
+        grace_s = 0.0 if self._hurry else self.plan.stop_timeout_s
         router = [process for process in self._processes if process.name == ROUTER]
         workers = [process for process in self._processes if process.name != ROUTER]
         for group in (router, workers):  # the router first: it must not see its workers go one by one

@@ -1,0 +1,63 @@
+"""The command line, thin: each verb is one module, imported only when it is called."""
+
+import importlib
+import sys
+
+import click
+
+from appliance.errors import ApplianceError
+
+VERBS = {
+    "recon": "Report the machine, the model and the engine.",
+    "plan": "Turn the three reports into a plan.",
+    "up": "Run a plan on this machine.",
+    "down": "Stop what `up` runs.",
+    "status": "Show what `up` runs.",
+    "launch": "Become one worker of a plan (exec).",
+    "verify": "Prove that what runs is what was planned, and right.",
+    "demo": "Prefill and decode on this machine's CPU, end to end.",
+    "schema": "Print the JSON Schema of a document.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of their own; their one-line helps are known without an import."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        return importlib.import_module(f"appliance.cli.{name}").command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="appliance")
+def cli() -> None:
+    """One machine with many GPUs as one serving appliance.
+
+    Exit codes: 0 done; 1 something checked does not hold; 2 bad usage or unreadable input; 3 a probe could not
+    complete.
+    """
+
+
+def main() -> None:
+    """Entry point: errors meant for the user become one message and their exit code."""
+    try:
+        cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ApplianceError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)

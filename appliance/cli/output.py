@@ -1,0 +1,49 @@
+"""Where the command line writes: results on stdout, progress and log on stderr."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.status import Status
+
+LINE_EVERY_S = 5.0
+
+results = Console(highlight=False, soft_wrap=True)
+progress = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Step:
+    """A step that takes a while: a spinner on a terminal, otherwise a line when its text changes and every 5 s."""
+
+    def __init__(self, text: str, status: Status | None):
+        self._status = status
+        self._start = time.monotonic()
+        self._printed_at = 0.0
+        self._printed: str | None = None
+        self.update(text)
+
+    def update(self, text: str) -> None:
+        """Show what is being done now."""
+        elapsed = time.monotonic() - self._start
+        line = f"{text} ({elapsed:.0f} s)"
+        if self._status is not None:
+            self._status.update(line)
+        elif text != self._printed or elapsed - self._printed_at >= LINE_EVERY_S:
+            progress.print(line)
+            self._printed, self._printed_at = text, elapsed
+
+
+@contextmanager
+def step(text: str) -> Iterator[Step]:
+    """Show `text`, with the seconds since it began, while the block runs."""
+    if progress.is_terminal:
+        with progress.status(text) as status:
+            yield Step(text, status)
+    else:
+        yield Step(text, None)
+
+
+def say(text: str) -> None:
+    """One line of progress on stderr."""
+    progress.print(text, markup=False)
