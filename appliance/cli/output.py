@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.status import Status
 
 LINE_EVERY_S = 5.0
@@ -23,14 +24,14 @@ class Step:
         self._printed: str | None = None
         self.update(text)
 
-    def update(self, text: str) -> None:
-        """Show what is being done now."""
+    def update(self, text: str, detail: str = "") -> None:
+        """Show what is being done now; a `detail` (such as a count) alone makes no line of its own."""
         elapsed = time.monotonic() - self._start
-        line = f"{text} ({elapsed:.0f} s)"
+        line = f"{text}{detail} ({elapsed:.0f} s)"
         if self._status is not None:
-            self._status.update(line)
+            self._status.update(escape(line))
         elif text != self._printed or elapsed - self._printed_at >= LINE_EVERY_S:
-            progress.print(line)
+            progress.print(line, markup=False)
             self._printed, self._printed_at = text, elapsed
 
 

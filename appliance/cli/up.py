@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from appliance.cli.options import plan_argument, state_option
-from appliance.cli.output import say
 from appliance.documents import Plan
 
 
@@ -15,14 +14,17 @@ from appliance.documents import Plan
 @click.option("--detach", is_flag=True, help="Return once the plan serves; it goes on in the background.")
 def command(plan_file: Path, state_dir: Path, detach: bool) -> None:
     """Run PLAN on this machine until Ctrl-C: start its workers and router, watch them, stop them."""
+    from appliance.cli.output import say, step
     from appliance.cli.run_progress import RunProgress
     from appliance.supervisor.background import start_in_background
     from appliance.supervisor.foreground import serve
 
     plan = Plan.read(plan_file)
-    with RunProgress() as shown:
+    with step("looking at what is needed") as current:
+        shown = RunProgress(current)
         if detach:
             start_in_background(plan, state_dir, shown.update)
-            say(f"stop with: appliance down --state-dir {state_dir}")
         else:
-            serve(plan, state_dir, shown.update)
+            serve(plan, state_dir, shown.update, on_recovery=say)
+    if detach:
+        say(f"stop with: appliance down --state-dir {state_dir}")

@@ -1,0 +1,1 @@
+"""Measurements: load by the engine's own load generator, results as typed cells."""

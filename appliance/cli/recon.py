@@ -1,0 +1,30 @@
+"""`appliance recon`"""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["all", "model", "engine", "machine"]), default="all")
+@click.option("--model", "model_dir", type=click.Path(path_type=Path), help="Model folder, for the model's report.")
+def command(what: str, model_dir: Path | None) -> None:
+    """Report the model, the engine and the machine as JSON: one document, or all by name."""
+    from appliance.recon.engine import engine_report
+    from appliance.recon.machine import machine_report
+    from appliance.recon.model import model_report
+
+    if what == "model" and model_dir is None:
+        raise click.UsageError("recon model needs --model FOLDER")
+    wanted = {"machine": machine_report, "engine": engine_report}
+    if model_dir is not None:
+        wanted["model"] = lambda: model_report(model_dir)
+    if what != "all":
+        click.echo(wanted[what]().to_json(), nl=False)
+        return
+    with ThreadPoolExecutor() as pool:
+        reports = {name: pool.submit(report) for name, report in wanted.items()}
+        documents = {name: report.result().model_dump(mode="json") for name, report in reports.items()}
+    click.echo(json.dumps(documents, indent=2))

@@ -1,0 +1,63 @@
+"""`appliance verify`"""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from appliance.cli.options import plan_argument
+from appliance.documents import Check, GoldenRecord, Plan
+
+
+@click.group()
+def command() -> None:
+    """Prove that what runs is what was planned, and that it is right."""
+
+
+@command.command()
+@plan_argument
+def identity(plan_file: Path) -> None:
+    """Compare every running worker of PLAN with the plan, argument by argument."""
+    from appliance.verify.identity import check_identity
+
+    finish(check_identity(Plan.read(plan_file)))
+
+
+@command.command()
+@plan_argument
+@click.option("--record", type=click.Path(path_type=Path), help="Write the answers to this file.")
+@click.option("--against", type=click.Path(path_type=Path), help="Compare the answers with this record.")
+def golden(plan_file: Path, record: Path | None, against: Path | None) -> None:
+    """Send the golden prompts through PLAN's front door; record the answers, or compare them with a record."""
+    from appliance.cli.output import step
+    from appliance.verify.golden import ask_all, differences
+
+    if record is None and against is None:
+        raise click.UsageError("verify golden needs --record FILE or --against FILE")
+    plan = Plan.read(plan_file)
+    expected = GoldenRecord.read(against) if against else None
+    with step("golden prompts") as current:
+        answers = ask_all(
+            plan.endpoint(), plan.model.served_name, on_answer=lambda n: current.update("golden prompts", f": {n} answered")
+        )
+    if record is not None:
+        GoldenRecord(
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=plan.model.served_name,
+            engine_version=plan.engine.version,
+            topology=plan.topology,
+            answers=answers,
+        ).write(record)
+        click.echo(f"recorded {len(answers)} answers in {record}")
+    if expected is not None:
+        wrong = differences(expected.answers, answers)
+        evidence = "; ".join(wrong) or f"{len(answers)} answers equal those of {against}"
+        finish([Check(name="golden prompts", passed=not wrong, evidence=evidence)])
+
+
+def finish(checks: list[Check]) -> None:
+    """Print the checks and exit: 0 if all hold, 1 if not."""
+    for check in checks:
+        click.echo(f"{'held  ' if check.passed else 'FAILED'}  {check.name}: {check.evidence}")
+    sys.exit(0 if all(check.passed for check in checks) else 1)
