@@ -18,7 +18,7 @@ from appliance.documents import RunRecord
 @contextmanager
 def shown_demo() -> Iterator[Listener]:
     """A Listener that shows steps, the plan and the run's changes while the block runs."""
-    with step("demo") as current:
+    with step() as current:
         yield Listener(
             on_plan=lambda plan: show_plan(progress, plan),
             on_step=current.update,

@@ -15,6 +15,6 @@ def command(state_dir: Path) -> None:
     from appliance.cli.run_progress import RunProgress
     from appliance.supervisor.background import stop
 
-    with step("stopping") as current:
+    with step() as current:
         done = stop(state_dir, RunProgress(current).update)
     click.echo(done)

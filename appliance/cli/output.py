@@ -17,12 +17,11 @@ progress = Console(stderr=True, highlight=False, soft_wrap=True)
 class Step:
     """A step that takes a while: a spinner on a terminal, otherwise a line when its text changes and every 5 s."""
 
-    def __init__(self, text: str, status: Status | None):
+    def __init__(self, status: Status | None):
         self._status = status
         self._start = time.monotonic()
         self._printed_at = 0.0
         self._printed: str | None = None
-        self.update(text)
 
     def update(self, text: str, detail: str = "") -> None:
         """Show what is being done now; a `detail` (such as a count) alone makes no line of its own."""
@@ -36,13 +35,13 @@ class Step:
 
 
 @contextmanager
-def step(text: str) -> Iterator[Step]:
-    """Show `text`, with the seconds since it began, while the block runs."""
+def step() -> Iterator[Step]:
+    """Show what the Step is told, with the seconds since it began, while the block runs."""
     if progress.is_terminal:
-        with progress.status(text) as status:
-            yield Step(text, status)
+        with progress.status("") as status:
+            yield Step(status)
     else:
-        yield Step(text, None)
+        yield Step(None)
 
 
 def say(text: str) -> None:

@@ -20,7 +20,7 @@ def command(plan_file: Path, state_dir: Path, detach: bool) -> None:
     from appliance.supervisor.foreground import serve
 
     plan = Plan.read(plan_file)
-    with step("looking at what is needed") as current:
+    with step() as current:
         shown = RunProgress(current)
         if detach:
             start_in_background(plan, state_dir, shown.update)

@@ -37,9 +37,11 @@ def golden(plan_file: Path, record: Path | None, against: Path | None) -> None:
         raise click.UsageError("verify golden needs --record FILE or --against FILE")
     plan = Plan.read(plan_file)
     expected = GoldenRecord.read(against) if against else None
-    with step("golden prompts") as current:
+    with step() as current:
         answers = ask_all(
-            plan.endpoint(), plan.model.served_name, on_answer=lambda n: current.update("golden prompts", f": {n} answered")
+            plan.endpoint(),
+            plan.model.served_name,
+            on_answer=lambda n: current.update("golden prompts", f": {n} answered"),
         )
     if record is not None:
         GoldenRecord(

@@ -6,9 +6,10 @@ close to the second best: greedy decoding then gives the same tokens whatever th
 """
 
 import json
-import shutil
 import tempfile
 from pathlib import Path
+
+from appliance.errors import InputError
 
 SEED = 20261130
 VERSION = 1  # in the folder's name: raise it when anything below changes what is made
@@ -27,23 +28,22 @@ CHAT_TEMPLATE = (
 def ensure_model(cache_dir: Path) -> Path:
     """Return the folder of the demo's model below `cache_dir`, making it on the first call (under a second).
 
-    The folder appears whole or not at all: it is written beside its place and then renamed.
+    The folder appears whole or not at all: it is written beside its place and then renamed. Raises InputError
+    when the cache cannot be written.
     """
     folder = cache_dir / f"demo-model-v{VERSION}"
     if folder.is_dir():
         return folder
-    cache_dir.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".demo-model-", dir=cache_dir))
     try:
-        write_model(scratch)
-        scratch.chmod(0o755)
-        try:
-            scratch.rename(folder)
-        except OSError:  # another demo was faster
-            if not folder.is_dir():
-                raise
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        cache_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".demo-model-", dir=cache_dir) as scratch:
+            made = Path(scratch) / folder.name
+            made.mkdir()
+            write_model(made)
+            made.rename(folder)
+    except OSError as error:
+        if not folder.is_dir():  # otherwise another demo was faster
+            raise InputError(f"cache directory {cache_dir}: cannot be written ({error.strerror or error})") from None
     return folder
 
 

@@ -14,11 +14,12 @@ from appliance.demo.report import report
 from appliance.documents import Check, GoldenAnswer, Plan, RunRecord, write_whole
 from appliance.plan.cpu import plan_on_cpu
 from appliance.plan.ports import PortRange
+from appliance.preflight.ports import require_free
 from appliance.recon.engine import engine_report
 from appliance.recon.machine import machine_report
 from appliance.recon.model import model_report
 from appliance.supervisor.background import start_in_background, stop
-from appliance.supervisor.state import RunState
+from appliance.supervisor.state import RunState, StateDirectory
 from appliance.verify.disaggregation import check_disaggregation, worker_metrics
 from appliance.verify.golden import ask_all, differences
 from appliance.verify.identity import check_identity
@@ -57,8 +58,10 @@ def run_demo(
         model = pool.submit(lambda: model_report(ensure_model(cache_dir)))
         facts = model.result(), machine.result(), engine.result()
     plan = plan_on_cpu(topology, *facts, served_name=SERVED_NAME, ports=ports)
-    plan.write(state_dir / "plan.json")
     listener.on_plan(plan)
+    StateDirectory(state_dir).require_free()
+    require_free(plan)
+    plan.write(state_dir / "plan.json")
 
     reference_plan = plan_on_cpu("single", *facts, served_name=SERVED_NAME, ports=ports)
     expected = reference_answers(reference_plan, state_dir / "reference", listener)

@@ -31,8 +31,10 @@ class Document(Part):
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise InputError(f"{path}: no such file; expected a {cls.KIND} document (JSON)") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: cannot be read ({error}); expected a {cls.KIND} document (JSON)") from None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); expected a {cls.KIND} document") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: not UTF-8 text; expected a {cls.KIND} document (JSON)") from None
         return cls.parse(text, where=str(path))
 
     @classmethod
@@ -78,7 +80,8 @@ def write_whole(path: Path, text: str) -> None:
 
 def describe(error: ValidationError, document: type[Document]) -> str:
     """Say the first fault of a ValidationError in one line: where in the document, what, what was expected."""
-    first = error.errors(include_url=False)[0]
+    # an unknown field first: where a name is misspelt, the field that it should have been is missing as well
+    first = min(error.errors(include_url=False), key=lambda fault: fault["type"] != "extra_forbidden")
     place = ".".join(str(part) for part in first["loc"]) or document.KIND
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if first["type"] == "extra_forbidden":

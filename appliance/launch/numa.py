@@ -29,7 +29,8 @@ def bind(node: int, nodes: Path = NODES) -> None:
     usable = cpus & allowed
     if not usable:
         raise InputError(
-            f"NUMA node {node} has no CPU that this process may use (node: {as_text(cpus)}, allowed: {as_text(allowed)})"
+            f"NUMA node {node} has no CPU that this process may use: "
+            f"it has {as_text(cpus)}, allowed are {as_text(allowed)}"
         )
     try:
         os.sched_setaffinity(0, usable)

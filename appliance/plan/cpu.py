@@ -3,13 +3,23 @@
 from collections.abc import Callable
 
 from appliance import cpu_list
-from appliance.documents import EngineReport, MachineReport, ModelReport, Plan, PlannedEngine, PlannedModel, Router, Worker
+from appliance.documents import (
+    EngineReport,
+    MachineReport,
+    ModelReport,
+    Plan,
+    PlannedEngine,
+    PlannedModel,
+    Router,
+    Worker,
+)
 from appliance.errors import InputError
 from appliance.plan.ports import PortRange
 
 KV_TOKENS = 16384
 RUNNING_REQUESTS = 8
 MOST_THREADS = 8
+DEFAULT_PORTS = PortRange()
 
 COMMON_ARGS = [
     ("--max-total-tokens", str(KV_TOKENS), "KV cache of a fixed size, since a CPU has no memory of its own to fill"),
@@ -46,7 +56,7 @@ def plan_on_cpu(
     machine: MachineReport,
     engine: EngineReport,
     served_name: str,
-    ports: PortRange = PortRange(),
+    ports: PortRange = DEFAULT_PORTS,
 ) -> Plan:
     """A plan of the given topology ("pd", "replicas", "single") for real SGLang on this machine's CPUs.
 
@@ -131,9 +141,7 @@ def replicas(nodes: list[int], ports: PortRange) -> list[Worker]:
 def single(nodes: list[int], ports: PortRange) -> list[Worker]:
     """One aggregated worker, on the first NUMA node."""
     home = nodes[0] if nodes else None
-    return [
-        Worker(name="single", role="aggregated", numa_node=home, port=ports.worker(0), nccl_port=ports.nccl(0))
-    ]
+    return [Worker(name="single", role="aggregated", numa_node=home, port=ports.worker(0), nccl_port=ports.nccl(0))]
 
 
 WORKERS: dict[str, Callable[[list[int], PortRange], list[Worker]]] = {
@@ -155,7 +163,7 @@ def with_common(worker: Worker, threads: int) -> Worker:
         "HF_HUB_OFFLINE": "1",
     }
     why = [
-        f"OMP_NUM_THREADS={threads}: half the CPUs shared by all workers, so that spinning threads do not starve others",
+        f"OMP_NUM_THREADS={threads}: half the CPUs, shared by all workers: spinning threads starve others",
         "HF_HUB_OFFLINE=1: the model is a local folder; a server downloads nothing",
     ]
     return worker.model_copy(

@@ -4,15 +4,13 @@ from pathlib import Path
 
 from appliance.documents import Plan
 from appliance.engines.sglang import command, release
-from appliance.preflight.ports import require_free
 from appliance.recon.model import model_report
 
 
 def require_startable(plan: Plan) -> None:
-    """Raise InputError unless engine, arguments, model folder and ports are as the plan needs them."""
+    """Raise InputError unless engine, arguments and model folder are as the plan needs them."""
     release.require(plan)
     for worker in plan.workers:
         command.command(plan, worker)
         command.environment(plan, worker)
     model_report(Path(plan.model.path))
-    require_free(plan)

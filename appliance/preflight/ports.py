@@ -25,7 +25,9 @@ def why_not(host: str, port: int) -> str | None:
             probe.bind((host, port))
             probe.listen()
         except OSError as error:
-            return f"is in use by {listener(port)}" if listener(port) else f"cannot be bound on {host} ({error.strerror})"
+            return (
+                f"is in use by {listener(port)}" if listener(port) else f"cannot be bound on {host} ({error.strerror})"
+            )
     return None
 
 

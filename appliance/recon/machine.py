@@ -104,7 +104,7 @@ def colon_value(path: Path, key: str) -> str | None:
 
 
 def kib_to_mib(value: str | None) -> int | None:
-    """"24684172 kB" as whole MiB, or None."""
+    """ "24684172 kB" as whole MiB, or None."""
     number = whole((value or "").removesuffix(" kB"))
     return None if number is None else number // 1024
 

@@ -90,5 +90,3 @@ def number(config: dict, key: str) -> int | None:
     """A whole number of the configuration, or None."""
     value = config.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-

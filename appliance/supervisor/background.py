@@ -24,6 +24,7 @@ def start_in_background(plan: Plan, state_dir: Path, on_change: Callable[[RunSta
     Raises InputError or CheckFailed with the supervisor's own message when it does not come to serve.
     """
     directory = StateDirectory(state_dir)
+    directory.require_free()
     directory.prepare()
     with tempfile.TemporaryDirectory(prefix="appliance-start-") as scratch:
         plan_file = Path(scratch) / "plan.json"
@@ -39,10 +40,12 @@ def start_in_background(plan: Plan, state_dir: Path, on_change: Callable[[RunSta
             )
         try:
             return wait_until_serving(supervisor, directory, messages, on_change)
-        except BaseException:
+        except BaseException as error:
             if supervisor.poll() is None:
                 supervisor.terminate()
                 supervisor.wait()
+            if isinstance(error, InputError):
+                directory.discard_if_new()
             raise
 
 
@@ -93,4 +96,3 @@ def stop(state_dir: Path, on_change: Callable[[RunState], None]) -> str:
             on_change(latest)
         time.sleep(POLL_S)
     return f"stopped {', '.join(process.name for process in state.processes)}"
-

@@ -10,7 +10,13 @@ COMPLETION_TIMEOUT_S = 120.0
 
 async def completes(plan: Plan) -> str | None:
     """Ask the plan's endpoint for four tokens. Returns what is wrong, in words, or None if they came."""
-    body = {"model": plan.model.served_name, "prompt": "Say hello.", "max_tokens": 4, "temperature": 0, "ignore_eos": True}
+    body = {
+        "model": plan.model.served_name,
+        "prompt": "Say hello.",
+        "max_tokens": 4,
+        "temperature": 0,
+        "ignore_eos": True,
+    }
     async with httpx.AsyncClient(trust_env=False, timeout=COMPLETION_TIMEOUT_S) as client:
         try:
             response = await client.post(f"{plan.endpoint()}/v1/completions", json=body)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from appliance.documents import Plan
 from appliance.preflight.before_start import require_startable
+from appliance.preflight.ports import require_free
 from appliance.supervisor.recovery import recover
 from appliance.supervisor.state import RunState, StateDirectory
 from appliance.supervisor.supervisor import Supervisor
@@ -22,6 +23,7 @@ def serve(
     Raises InputError when it cannot be started (nothing was), CheckFailed when somebody else holds the state
     directory or when a worker failed.
     """
+    require_startable(plan)
     directory = StateDirectory(state_dir)
     directory.prepare()
     directory.acquire()
@@ -29,8 +31,11 @@ def serve(
         recovered = recover(directory)
         if recovered:
             on_recovery(recovered)
-        require_startable(plan)
-        supervisor = Supervisor(plan, directory, on_change)
-        asyncio.run(supervisor.run())
+        try:
+            require_free(plan)  # only now: a run that was killed may have held the same ports
+        except Exception:
+            directory.discard_if_new()
+            raise
+        asyncio.run(Supervisor(plan, directory, on_change).run())
     finally:
         directory.release()

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -31,10 +32,8 @@ def kill(session: int, patience_s: float = 10.0) -> bool:
         if time.monotonic() > deadline:
             return False
         for process in alive:
-            try:
+            with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
-            except psutil.NoSuchProcess:
-                pass
         time.sleep(0.05)
     return True
 

@@ -63,9 +63,11 @@ class StateDirectory:
         self.logs = path / "logs"
         self.supervisor_log = self.log_of("supervisor")
         self._lock: int | None = None
+        self._is_new = False
 
     def prepare(self) -> None:
         """Create the folder and check that a run fits into it. Raises InputError."""
+        self._is_new = not self.path.exists()
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
             probe = self.path / ".writable"
@@ -75,13 +77,27 @@ class StateDirectory:
         except OSError as error:
             raise InputError(f"state directory {self.path}: cannot be written ({error.strerror})") from None
         if free < FREE_BYTES_NEEDED:
-            raise InputError(
-                f"state directory {self.path}: {free // 1024} KiB free; expected {FREE_BYTES_NEEDED // 1024**2} MiB for logs"
-            )
+            self.discard_if_new()
+            needed = f"{FREE_BYTES_NEEDED // 1024**2} MiB for logs"
+            raise InputError(f"state directory {self.path}: {free // 1024} KiB free; expected {needed}")
+
+    def discard_if_new(self) -> None:
+        """Remove the folder again if `prepare` made it: a start that fails leaves nothing behind."""
+        if self._is_new:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def require_free(self) -> None:
+        """Raise CheckFailed, saying who holds the folder, if somebody does. Creates nothing."""
+        if self.path.is_dir():
+            self.acquire()
+            self.release()
 
     def acquire(self) -> None:
         """Hold the folder until this process ends. Raises CheckFailed that says who holds it."""
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise InputError(f"state directory {self.path}: cannot be written ({error.strerror})") from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

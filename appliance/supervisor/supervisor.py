@@ -50,7 +50,9 @@ class Supervisor:
             port = self.plan.router.port
             wanted.append((ROUTER, port, partial(has_workers, self.plan.url(port))))
         return [
-            SupervisedProcess(name, port, plan_file, self._scratch, ProcessLog(name, self.directory.log_of(name)), answers)
+            SupervisedProcess(
+                name, port, plan_file, self._scratch, ProcessLog(name, self.directory.log_of(name)), answers
+            )
             for name, port, answers in wanted
         ]
 
@@ -87,7 +89,9 @@ class Supervisor:
             await asyncio.sleep(TICK_S)
         problem = await completes(self.plan)
         if problem:
-            raise CheckFailed(f"all workers are ready, but a completion through {self.plan.endpoint()} failed: {problem}")
+            raise CheckFailed(
+                f"all workers are ready, but a completion through {self.plan.endpoint()} failed: {problem}"
+            )
         self.phase = "serving"
         self._say("INFO", f"serving {self.plan.model.served_name} at {self.plan.endpoint()}")
 
@@ -104,7 +108,9 @@ class Supervisor:
             self._say("ERROR", report)
             if self.plan.on_worker_exit == "stop" or process.restarts >= self.plan.max_restarts:
                 if self.plan.on_worker_exit == "restart":
-                    report = f"{process.name} failed after {process.restarts} restarts, as many as the plan allows\n{report}"
+                    report = (
+                        f"{process.name} failed after {process.restarts} restarts, as many as the plan allows\n{report}"
+                    )
                 raise CheckFailed(report)
             await process.stop(grace_s=0)
             process.restarts += 1

@@ -22,11 +22,13 @@ def ask_all(
     Raises CheckFailed when one is not answered. `on_answer` is told how many answers have come.
     """
     answers = []
-    with httpx.Client(base_url=endpoint, trust_env=False, timeout=TIMEOUT_S) as client:
-        with ThreadPoolExecutor(max_workers=at_once) as pool:
-            for answer in pool.map(lambda prompt: ask(client, model, prompt), PROMPTS):
-                answers.append(answer)
-                on_answer(len(answers))
+    with (
+        httpx.Client(base_url=endpoint, trust_env=False, timeout=TIMEOUT_S) as client,
+        ThreadPoolExecutor(max_workers=at_once) as pool,
+    ):
+        for answer in pool.map(lambda prompt: ask(client, model, prompt), PROMPTS):
+            answers.append(answer)
+            on_answer(len(answers))
     return answers
 
 

@@ -27,7 +27,9 @@ def command(plan: Plan, worker: Worker) -> list[str]:
     for argument in worker.args:
         flag = argument.split("=", 1)[0]
         if flag in FIELD_OF_FLAG:
-            raise InputError(f"worker {worker.name}: {flag} in args; expected it in the plan's field {FIELD_OF_FLAG[flag]}")
+            raise InputError(
+                f"worker {worker.name}: {flag} in args; expected it in the plan's field {FIELD_OF_FLAG[flag]}"
+            )
     words = [sys.executable, "-W", "ignore::UserWarning", "-m", "sglang.launch_server"]
     words += ["--model-path", plan.model.path, "--served-model-name", plan.model.served_name]
     words += ["--device", plan.engine.device, "--host", plan.host, "--port", str(worker.port)]

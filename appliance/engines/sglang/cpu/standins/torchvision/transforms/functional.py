@@ -3,6 +3,7 @@
 from functools import partial
 
 from not_in_cpu_engine import placeholder
+
 from torchvision.transforms import InterpolationMode  # noqa: F401  re-exported, as in torchvision
 
 __getattr__ = partial(placeholder, __name__)
