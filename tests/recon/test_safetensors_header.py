@@ -1,4 +1,5 @@
 import json
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -77,7 +78,5 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
 def test_any_header_is_read_or_refused(tmp_path_factory, header):
     path = tmp_path_factory.getbasetemp() / "header.safetensors"
     write(path, header)
-    try:
+    with suppress(InputError):
         assert read_header(path) == {}
-    except InputError:
-        pass

@@ -1,0 +1,27 @@
+from appliance.engines.sglang.metrics import WorkerMetrics, parse
+
+# As SGLang 0.5.23 writes them; numbers made for this test.
+PREFILL = """\
+# HELP sglang:prompt_tokens_total Number of prefill tokens processed.
+# TYPE sglang:prompt_tokens_total counter
+sglang:prompt_tokens_total{engine_type="prefill",is_streaming="false",model_name="demo"} 82.0
+sglang:prompt_tokens_total{engine_type="prefill",is_streaming="true",model_name="demo"} 18.0
+# TYPE sglang:realtime_tokens_total counter
+sglang:realtime_tokens_total{mode="prefill_compute",tp_rank="0"} 24.0
+sglang:realtime_tokens_total{mode="prefill_cache",tp_rank="0"} 60.0
+# TYPE sglang:kv_transfer_total_mb histogram
+sglang:kv_transfer_total_mb_sum{tp_rank="0"} 0.5
+sglang:kv_transfer_total_mb_bucket{le="+Inf",tp_rank="0"} 6.0
+sglang:kv_transfer_total_mb_count{tp_rank="0"} 6.0
+"""
+
+
+def test_counters_are_summed_over_labels_and_modes_kept_apart():
+    found = parse(PREFILL)
+    assert found.prompt_tokens == 100
+    assert found.prefilled_tokens == 24
+    assert (found.kv_transfers, found.kv_bytes) == (6, 512 * 1024)
+
+
+def test_what_was_not_counted_yet_is_zero():
+    assert parse("") == WorkerMetrics(0, 0, 0, 0, 0, 0)
