@@ -39,7 +39,12 @@ def show_record(record: RunRecord, state_dir: Path, keep: bool) -> None:
         results.print(f"note: {remark}", markup=False)
     results.print(f"report: {state_dir}/report.md  record: {state_dir}/record.json", markup=False)
     if keep:
-        body = json.dumps({"model": record.plan.model.served_name, "prompt": "Hello", "max_tokens": 16})
-        url = f"{record.plan.endpoint()}/v1/completions"
-        results.print(f"curl --noproxy '*' {url} -H 'Content-Type: application/json' -d '{body}'", markup=False)
+        results.print(curl_line(record), markup=False)
         results.print(f"stop with: appliance down --state-dir {state_dir}", markup=False)
+
+
+def curl_line(record: RunRecord) -> str:
+    """A shell line that asks what was left serving for sixteen tokens."""
+    body = json.dumps({"model": record.plan.model.served_name, "prompt": "Hello", "max_tokens": 16})
+    url = f"{record.plan.endpoint()}/v1/completions"
+    return f"curl --noproxy '*' {url} -H 'Content-Type: application/json' -d '{body}'"

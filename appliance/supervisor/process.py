@@ -19,7 +19,7 @@ from appliance.supervisor.state import Phase, ProcessState
 READY_POLL_S = 0.5
 WATCH_S = 1.0
 HEALTH_S = 5.0
-HEALTH_FAILURES = 3
+HEALTH_FAILURES = 2
 READ_BYTES = 65536
 
 

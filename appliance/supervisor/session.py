@@ -26,16 +26,37 @@ def members(session: int) -> list[psutil.Process]:
 
 
 def kill(session: int, patience_s: float = 10.0) -> bool:
-    """SIGKILL every member of `session`, and wait until none is left. Returns whether none is."""
+    """SIGKILL every member of `session`, and wait until none is left. Returns whether none is.
+
+    multiprocessing's resource trackers come last, after a chance to end by themselves: they remove the
+    semaphores that the others left in /dev/shm, which nothing else knows by name.
+    """
     deadline = time.monotonic() + patience_s
     while alive := members(session):
         if time.monotonic() > deadline:
             return False
-        for process in alive:
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
+        trackers = [process for process in alive if is_resource_tracker(process)]
+        others = [process for process in alive if process not in trackers]
+        if others or time.monotonic() > deadline - patience_s / 2:
+            send(others or trackers, signal.SIGKILL)
+        send(trackers, signal.SIGCONT)
         time.sleep(0.05)
     return True
+
+
+def is_resource_tracker(process: psutil.Process) -> bool:
+    """Whether `process` is the helper of Python's multiprocessing that removes leaked semaphores."""
+    try:
+        return "multiprocessing.resource_tracker" in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return False
+
+
+def send(processes: list[psutil.Process], number: signal.Signals) -> None:
+    """Send a signal to those of `processes` that are still there."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def shared_memory(session: int) -> list[str]:

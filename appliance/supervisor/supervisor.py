@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import shutil
 import signal
 import tempfile
@@ -37,12 +38,13 @@ class Supervisor:
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
         self._created = psutil.Process().create_time()
         self._log = ProcessLog("supervisor", directory.supervisor_log)
-        self._scratch = Path(tempfile.mkdtemp(prefix="appliance-"))
         self._stop = asyncio.Event()
         self._hurry = False
-        self._processes = self._all_processes()
+        self._scratch = Path(tempfile.gettempdir()) / f"appliance-{secrets.token_hex(4)}"
+        self._processes: list[SupervisedProcess] = []
 
     def _all_processes(self) -> list[SupervisedProcess]:
+        self._scratch.mkdir(mode=0o700)
         plan_file = self._scratch / "plan.json"
         self.plan.write(plan_file)
         wanted = [(w.name, w.port, partial(generates, self.plan.url(w.port))) for w in self.plan.workers]
@@ -61,6 +63,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop_requested)
+        self._processes = self._all_processes()
         guards = [asyncio.create_task(self._guard(process)) for process in self._processes]
         serving = asyncio.create_task(self._until_serving())
         stop = asyncio.create_task(self._stop.wait())
