@@ -29,7 +29,7 @@ def start_in_background(plan: Plan, state_dir: Path, on_change: Callable[[RunSta
     with tempfile.TemporaryDirectory(prefix="appliance-start-") as scratch:
         plan_file = Path(scratch) / "plan.json"
         plan.write(plan_file)
-        messages = directory.logs / "up.log"
+        messages = directory.path / "up.out"
         with messages.open("w") as output:
             supervisor = subprocess.Popen(
                 [sys.executable, "-m", "appliance", "up", str(plan_file), "--state-dir", str(state_dir)],

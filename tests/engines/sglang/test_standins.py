@@ -51,6 +51,12 @@ def test_a_machine_that_runs_cuda_is_refused_by_ending_the_process():
     assert "must not be loaded on a machine that runs CUDA" in done.stderr
 
 
+def test_beside_a_gpu_the_stand_ins_cannot_be_imported():
+    for module in ("sgl_kernel", "torchvision"):
+        done = run(f"import glob; glob.glob = lambda pattern: ['/dev/nvidia0']\nimport {module}")
+        assert "ImportError: the CPU engine's stand-ins must not be loaded" in done.stderr
+
+
 def test_a_stand_in_raises_when_called():
     done = run("import sgl_kernel; sgl_kernel.rmsnorm(1)")
     assert "NotImplementedError: sgl_kernel.rmsnorm is a stand-in of the CPU engine" in done.stderr

@@ -17,7 +17,9 @@ def register() -> None:
 
     SystemExit, since SGLang only logs a plugin's Exception and would serve on without the hooks.
     """
-    if on_cuda_machine():
+    import torch
+
+    if glob.glob("/dev/nvidia[0-9]*") or torch.cuda.is_available():
         sys.exit("the CPU engine's stand-ins must not be loaded on a machine that runs CUDA")
     from nixl._api import nixlBind
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
@@ -28,13 +30,6 @@ def register() -> None:
 
     HookRegistry.register("nixl._api.nixlBind.nixlAgentConfig", PausingAgentConfig, HookType.REPLACE)
     HookRegistry.register("nixl._api.nixl_agent.__init__", call_vram_dram, HookType.AFTER)
-
-
-def on_cuda_machine() -> bool:
-    """Whether this machine runs CUDA: a device node, or a driver that torch can use."""
-    import torch
-
-    return bool(glob.glob("/dev/nvidia[0-9]*")) or torch.cuda.is_available()
 
 
 def call_vram_dram(_result, agent, *_args, **_kwargs) -> None:

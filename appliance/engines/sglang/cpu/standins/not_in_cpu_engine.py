@@ -2,8 +2,13 @@
 
 Labelled stand-in: SGLang 0.5.23 imports names from `torchvision` and from a CPU build of `sgl_kernel`
 at start-up, and no index offers wheels of either that load beside a CPU build of torch. A text model on
-the `torch_native` attention backend never calls them.
+the `torch_native` attention backend never calls them. On a machine that runs CUDA they refuse to be imported.
 """
+
+import glob
+
+if glob.glob("/dev/nvidia[0-9]*"):
+    raise ImportError("the CPU engine's stand-ins must not be loaded on a machine that runs CUDA (/dev/nvidia*)")
 
 
 def placeholder(module: str, name: str):
