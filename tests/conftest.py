@@ -1,4 +1,5 @@
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from appliance.plan.cpu import plan_on_cpu
 from appliance.recon.engine import engine_report
 from appliance.recon.machine import machine_report
 from appliance.recon.model import model_report
-from tests.helpers.leftovers import snapshot
+from tests.helpers.leftovers import Leftovers
 from tests.helpers.ports import free_range
 
 CORPUS_SETTING = "APPLIANCE_CORPUS"
@@ -49,9 +50,12 @@ def make_plan(demo_model):
 
 
 @pytest.fixture
-def leaves_nothing():
-    """Fails the test if a process, a port, shared memory or a temporary folder of the appliance is left after it."""
-    before = snapshot()
-    yield
-    left = snapshot() - before
-    assert not left, f"left behind: {sorted(left)}"
+def leaves_nothing(tmp_path, monkeypatch):
+    """Fails the test if a process, a port, shared memory or a temporary file of its runs is left after it."""
+    # not below tmp_path: the path of a Unix socket has room for 107 characters
+    with tempfile.TemporaryDirectory(prefix="test-") as temporary:
+        monkeypatch.setenv("TMPDIR", temporary)
+        leftovers = Leftovers(tmp_path, Path(temporary))
+        yield
+        left = leftovers.found()
+        assert not left, f"left behind: {sorted(left)}"

@@ -32,6 +32,7 @@ DECODE_ARGS = [
     ("--disaggregation-decode-retraction-backup", "none", "the default keeps a backup in CUDA host memory"),
 ]
 PD_ENV = [
+    ("SGLANG_HOST_IP", "127.0.0.1", "prefill and decode meet on loopback, also where there is no other address"),
     (
         "SGLANG_DISAGG_PREFILL_EARLY_SEND_CACHED_PREFIX",
         "0",

@@ -1,23 +1,66 @@
-"""What a run could leave behind on this machine."""
+"""What the runs of a test could leave behind, told apart from other runs on the same machine."""
 
-import tempfile
+import os
+import socket
 from pathlib import Path
 
 import psutil
 
-RUN_NAMES = ("sglang", "smg", "appliance")
+from appliance.supervisor import session
+from appliance.supervisor.state import RunState
+
+ENGINE_NAMES = ("sglang", "smg", "appliance up")
 
 
-def snapshot() -> set[str]:
-    """Processes of runs, their listening ports, shared memory and temporary folders, as they are now."""
-    found = {f"shared memory {path.name}" for path in Path("/dev/shm").iterdir()}
-    found |= {f"folder {path}" for path in Path(tempfile.gettempdir()).glob("appliance-*")}
+class Leftovers:
+    """Look at the machine before a test; `found` says what the runs below `folder` left since.
+
+    `temporary` is the test's own TMPDIR. Shared memory that no state file names is only blamed on the test if no
+    other run was on the machine before or after it.
+    """
+
+    def __init__(self, folder: Path, temporary: Path):
+        self._folder = folder
+        self._temporary = temporary
+        self._alone = not engines()
+        self._shared_before = shared_memory()
+
+    def found(self) -> list[str]:
+        """What is left, one line each."""
+        left = [f"temporary {path}" for path in self._temporary.iterdir()]
+        states = [RunState.read(path) for path in self._folder.rglob("state.json")]
+        shared = shared_memory() - self._shared_before
+        if not self._alone or engines():
+            shared &= {path for state in states for process in state.processes for path in process.shared_memory}
+        left += [f"shared memory {path}" for path in shared]
+        for state in states:
+            if state.supervisor_alive():
+                left.append(f"supervisor {state.supervisor_pid}")
+            sessions = [process.session for process in state.processes if process.session]
+            left += [f"process {p.pid} {p.name()}" for leader in sessions for p in session.members(leader)]
+            left += [f"port {port} ({holder})" for holder, port in state.plan.listeners() if is_open(port)]
+        return left
+
+
+def engines() -> list[int]:
+    """The pids of engines, routers and supervisors on this machine."""
+    found = []
     for process in psutil.process_iter():
         try:
             words = " ".join(process.cmdline())
-            if process.pid != psutil.Process().pid and any(name in words for name in RUN_NAMES):
-                found.add(f"process {process.pid} {words[:80]}")
-                found |= {f"port {c.laddr.port}" for c in process.net_connections() if c.status == psutil.CONN_LISTEN}
         except psutil.Error:
             continue
+        if process.pid != os.getpid() and any(name in words for name in ENGINE_NAMES):
+            found.append(process.pid)
     return found
+
+
+def shared_memory() -> set[str]:
+    """The files in /dev/shm."""
+    return {str(path) for path in Path("/dev/shm").iterdir()}
+
+
+def is_open(port: int) -> bool:
+    """Whether somebody answers on `port` of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
