@@ -10,7 +10,7 @@ from rich.table import Table
 from appliance.cli.output import progress, results, step
 from appliance.cli.plan_table import show_plan
 from appliance.cli.run_progress import RunProgress
-from appliance.demo.report import COLUMNS, row
+from appliance.demo.report import COLUMNS, PERCENTILES, row
 from appliance.demo.run import Listener
 from appliance.documents import RunRecord
 
@@ -20,7 +20,7 @@ def shown_demo() -> Iterator[Listener]:
     """A Listener that shows steps, the plan and the run's changes while the block runs."""
     with step() as current:
         yield Listener(
-            on_plan=lambda plan: show_plan(progress, plan),
+            on_plan=lambda plan: show_plan(progress, plan, with_reasons=False),
             on_step=current.update,
             on_run=RunProgress(current).update,
         )
@@ -35,9 +35,12 @@ def show_record(record: RunRecord, state_dir: Path, keep: bool) -> None:
     for cell in record.cells:
         table.add_row(*row(cell))
     results.print(table)
+    results.print(PERCENTILES, markup=False)
     for remark in record.remarks:
         results.print(f"note: {remark}", markup=False)
-    results.print(f"report: {state_dir}/report.md  record: {state_dir}/record.json", markup=False)
+    results.print(f"report: {state_dir}/report.md", markup=False)
+    results.print(f"record: {state_dir}/record.json", markup=False)
+    results.print(f"plan, with the reason for each argument: {state_dir}/plan.json", markup=False)
     if keep:
         results.print(curl_line(record), markup=False)
         results.print(f"stop with: appliance down --state-dir {state_dir}", markup=False)

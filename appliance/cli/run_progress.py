@@ -1,7 +1,7 @@
 """Show a run's changes as they come: what is ready, what failed, what is still starting."""
 
 from appliance.cli.output import Step, say
-from appliance.supervisor.state import RunState
+from appliance.documents import RunState
 
 
 class RunProgress:

@@ -2,7 +2,8 @@
 
 from appliance.documents import RunRecord, ServeCell
 
-COLUMNS = ["concurrency", "requests", "TTFT ms p50 / p99", "TPOT ms p50 / p99", "ITL ms p50 / p99", "tok/s out"]
+COLUMNS = ["concurrency", "requests", "TTFT ms", "TPOT ms", "ITL ms", "tok/s out"]
+PERCENTILES = "TTFT, TPOT and ITL: p50 / p99"
 
 
 def row(cell: ServeCell) -> list[str]:
@@ -43,6 +44,8 @@ def report(record: RunRecord) -> str:
         *(f"- {'held' if c.passed else '**FAILED**'}: {c.name}: {c.evidence}" for c in record.checks),
         "",
         f"## Measured with {record.bench_tool}",
+        "",
+        PERCENTILES,
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "|" + " --- |" * len(COLUMNS),

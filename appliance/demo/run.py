@@ -11,7 +11,7 @@ import appliance
 from appliance.bench.serve import TOOL, measure
 from appliance.demo.model import ensure_model
 from appliance.demo.report import report
-from appliance.documents import Check, GoldenAnswer, Plan, RunRecord, write_whole
+from appliance.documents import Check, GoldenAnswer, Plan, RunRecord, RunState, write_whole
 from appliance.plan.cpu import plan_on_cpu
 from appliance.plan.ports import PortRange
 from appliance.preflight.ports import require_free
@@ -19,7 +19,7 @@ from appliance.recon.engine import engine_report
 from appliance.recon.machine import machine_report
 from appliance.recon.model import model_report
 from appliance.supervisor.background import start_in_background, stop
-from appliance.supervisor.state import RunState, StateDirectory
+from appliance.supervisor.state import StateDirectory
 from appliance.verify.disaggregation import check_disaggregation, worker_metrics
 from appliance.verify.golden import ask_all, differences
 from appliance.verify.identity import check_identity

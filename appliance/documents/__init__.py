@@ -7,9 +7,11 @@ from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, Pcie
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.run import Check, Distribution, RunRecord, ServeCell
+from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
 
 DOCUMENTS: dict[str, type[Document]] = {
-    document.KIND: document for document in (MachineReport, ModelReport, EngineReport, Plan, GoldenRecord, RunRecord)
+    document.KIND: document
+    for document in (MachineReport, ModelReport, EngineReport, Plan, GoldenRecord, RunRecord, RunState, Status)
 }
 
 __all__ = [
@@ -26,13 +28,18 @@ __all__ = [
     "ModelReport",
     "NumaNode",
     "Part",
+    "Phase",
     "PcieLink",
     "Plan",
     "PlannedEngine",
     "PlannedModel",
+    "ProcessState",
+    "ProcessStatus",
     "Router",
     "RunRecord",
+    "RunState",
     "ServeCell",
+    "Status",
     "Worker",
     "write_whole",
 ]

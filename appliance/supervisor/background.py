@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.documents import Plan
+from appliance.documents import Plan, RunState
 from appliance.errors import CheckFailed, InputError
 from appliance.supervisor.recovery import recover
-from appliance.supervisor.state import RunState, StateDirectory
+from appliance.supervisor.state import StateDirectory, supervisor_alive
 
 POLL_S = 0.2
 STOP_TIMEOUT_S = 60.0
@@ -78,9 +78,9 @@ def stop(state_dir: Path, on_change: Callable[[RunState], None]) -> str:
     """
     directory = StateDirectory(state_dir)
     state = directory.read()
-    if state is None or (state.phase in ("stopped", "failed") and not state.supervisor_alive()):
+    if state is None or (state.phase in ("stopped", "failed") and not supervisor_alive(state)):
         return f"nothing is running in {state_dir}"
-    if not state.supervisor_alive():
+    if not supervisor_alive(state):
         directory.acquire()
         try:
             return recover(directory) or f"nothing is running in {state_dir}"
@@ -88,7 +88,7 @@ def stop(state_dir: Path, on_change: Callable[[RunState], None]) -> str:
             directory.release()
     os.kill(state.supervisor_pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    while state.supervisor_alive():
+    while supervisor_alive(state):
         if time.monotonic() > deadline:
             raise CheckFailed(f"supervisor {state.supervisor_pid} did not end within {STOP_TIMEOUT_S:.0f} s")
         latest = directory.read()

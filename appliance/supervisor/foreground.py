@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.documents import Plan
+from appliance.documents import Plan, RunState
 from appliance.preflight.before_start import require_startable
 from appliance.preflight.ports import require_free
 from appliance.supervisor.recovery import recover
-from appliance.supervisor.state import RunState, StateDirectory
+from appliance.supervisor.state import StateDirectory
 from appliance.supervisor.supervisor import Supervisor
 
 

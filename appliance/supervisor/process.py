@@ -10,11 +10,11 @@ from pathlib import Path
 
 import psutil
 
+from appliance.documents import Phase, ProcessState
 from appliance.engines.sglang.processes import essential
 from appliance.launch.worker import SUPERVISOR_PID
 from appliance.supervisor import session
 from appliance.supervisor.log import ProcessLog
-from appliance.supervisor.state import Phase, ProcessState
 
 READY_POLL_S = 0.5
 WATCH_S = 1.0

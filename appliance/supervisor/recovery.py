@@ -5,8 +5,9 @@ from pathlib import Path
 
 import psutil
 
+from appliance.documents import RunState
 from appliance.supervisor import session
-from appliance.supervisor.state import RunState, StateDirectory
+from appliance.supervisor.state import StateDirectory
 
 
 def recover(directory: StateDirectory) -> str | None:

@@ -4,54 +4,14 @@ import fcntl
 import os
 import shutil
 from pathlib import Path
-from typing import ClassVar, Literal
 
 import psutil
 
-from appliance.documents import Document, Part, Plan
+from appliance.documents import RunState
 from appliance.errors import CheckFailed, InputError
 
 FREE_BYTES_NEEDED = 64 * 1024 * 1024
 """Room for the logs of a run (log.py keeps each below 4 MiB) and its records."""
-
-Phase = Literal["starting", "serving", "stopping", "stopped", "failed"]
-
-
-class ProcessState(Part):
-    """One supervised process. `session` is its pid, and the id of the session of all that it started."""
-
-    name: str
-    phase: Phase
-    session: int | None = None
-    created: float | None = None
-    """Start time of the process as psutil gives it: tells it from a later one with the same pid."""
-    port: int
-    restarts: int = 0
-    ready_after_s: float | None = None
-    shared_memory: list[str] = []
-    """Files in /dev/shm that it has mapped: removed when it is gone."""
-    last_error: str | None = None
-
-
-class RunState(Document):
-    """What `up` is doing, for `status`, `down` and the next `up`."""
-
-    KIND: ClassVar[str] = "RunState"
-    kind: Literal["RunState"] = "RunState"
-    phase: Phase
-    supervisor_pid: int
-    supervisor_created: float
-    started: str
-    scratch: str
-    """Folder for the sockets and temporary files of the run's processes: removed at its end."""
-    endpoint: str
-    plan: Plan
-    processes: list[ProcessState] = []
-    error: str | None = None
-
-    def supervisor_alive(self) -> bool:
-        """Whether the supervisor that wrote this is still running."""
-        return is_alive(self.supervisor_pid, self.supervisor_created)
 
 
 class StateDirectory:
@@ -132,6 +92,11 @@ class StateDirectory:
     def log_of(self, name: str) -> Path:
         """The log file of the process called `name`."""
         return self.logs / f"{name}.log"
+
+
+def supervisor_alive(state: RunState) -> bool:
+    """Whether the supervisor that wrote `state` is still running."""
+    return is_alive(state.supervisor_pid, state.supervisor_created)
 
 
 def is_alive(pid: int, created: float) -> bool:

@@ -2,49 +2,16 @@
 
 import asyncio
 from pathlib import Path
-from typing import ClassVar, Literal
 
 import psutil
 
-from appliance.documents import Document, Part
+from appliance.documents import ProcessStatus, RunState, Status
 from appliance.engines.sglang.health import generates
 from appliance.engines.smg.health import has_workers
 from appliance.supervisor import session
-from appliance.supervisor.state import RunState, StateDirectory
+from appliance.supervisor.state import StateDirectory, supervisor_alive
 
 HEALTH_TIMEOUT_S = 5.0
-
-
-class ProcessStatus(Part):
-    name: str
-    phase: str
-    answers: bool
-    pid: int | None
-    port: int
-    resident_mib: int
-    restarts: int
-    last_error: str | None
-
-
-class Status(Document):
-    """A run as it is found at this moment."""
-
-    KIND: ClassVar[str] = "Status"
-    kind: Literal["Status"] = "Status"
-    phase: str
-    """As the supervisor wrote it; "killed" if the supervisor is gone without having stopped."""
-    endpoint: str
-    topology: str
-    model: str
-    plan_identity: str
-    started: str
-    supervisor_pid: int
-    processes: list[ProcessStatus]
-    error: str | None
-
-    def serves(self) -> bool:
-        """Whether the run is serving, and every process answers."""
-        return self.phase == "serving" and all(process.answers for process in self.processes)
 
 
 def status(state_dir: Path) -> Status | None:
@@ -55,7 +22,7 @@ def status(state_dir: Path) -> Status | None:
 
 async def look(state: RunState) -> Status:
     """Ask every process of `state` at once whether it answers."""
-    alive = state.supervisor_alive()
+    alive = supervisor_alive(state)
     phase = state.phase if alive or state.phase in ("stopped", "failed") else "killed"
 
     async def answers(name: str, port: int) -> bool:

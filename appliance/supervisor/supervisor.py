@@ -13,14 +13,14 @@ from pathlib import Path
 
 import psutil
 
-from appliance.documents import Plan
+from appliance.documents import Phase, Plan, RunState
 from appliance.engines.sglang.health import generates
 from appliance.engines.smg.health import has_workers
 from appliance.errors import ApplianceError, CheckFailed, InputError
 from appliance.supervisor.completion import completes
 from appliance.supervisor.log import ProcessLog
 from appliance.supervisor.process import SupervisedProcess
-from appliance.supervisor.state import Phase, RunState, StateDirectory
+from appliance.supervisor.state import StateDirectory
 
 TICK_S = 1.0
 ROUTER = "router"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import psutil
 
+from appliance.documents import RunState
 from appliance.supervisor import session
-from appliance.supervisor.state import RunState
+from appliance.supervisor.state import supervisor_alive
 
 ENGINE_NAMES = ("sglang", "smg", "appliance up")
 
@@ -34,7 +35,7 @@ class Leftovers:
             shared &= {path for state in states for process in state.processes for path in process.shared_memory}
         left += [f"shared memory {path}" for path in shared]
         for state in states:
-            if state.supervisor_alive():
+            if supervisor_alive(state):
                 left.append(f"supervisor {state.supervisor_pid}")
             sessions = [process.session for process in state.processes if process.session]
             left += [f"process {p.pid} {p.name()}" for leader in sessions for p in session.members(leader)]

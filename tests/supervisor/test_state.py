@@ -5,8 +5,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from appliance.documents import ProcessState, RunState
 from appliance.errors import CheckFailed, InputError
-from appliance.supervisor.state import ProcessState, RunState, StateDirectory, is_alive
+from appliance.supervisor.state import StateDirectory, is_alive
 
 
 def run_state(plan, **changes) -> RunState:
