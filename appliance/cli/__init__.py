@@ -61,3 +61,8 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        click.echo(f"error: the output cannot be written ({error.strerror})", err=True)
+        sys.exit(1)

@@ -33,7 +33,8 @@ def command(topology: str, keep: bool, base_port: int, state_dir: Path, cache_di
     from appliance.demo.run import run_demo
     from appliance.plan.ports import PortRange
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     with shown_demo() as listener:
         record = run_demo(topology, state_dir, cache_dir, keep, PortRange(base_port), listener)
     if as_json:

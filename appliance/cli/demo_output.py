@@ -29,21 +29,21 @@ def shown_demo() -> Iterator[Listener]:
 def show_record(record: RunRecord, state_dir: Path, keep: bool) -> None:
     """Print checks and measurements, where the files are, and how to ask what was left serving."""
     for check in record.checks:
-        results.print(f"{'held  ' if check.passed else 'FAILED'}  {check.name}: {check.evidence}", markup=False)
+        results.print(f"{'held  ' if check.passed else 'FAILED'}  {check.name}: {check.evidence}")
     results.print()
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for cell in record.cells:
         table.add_row(*row(cell))
     results.print(table)
-    results.print(PERCENTILES, markup=False)
+    results.print(PERCENTILES)
     for remark in record.remarks:
-        results.print(f"note: {remark}", markup=False)
-    results.print(f"report: {state_dir}/report.md", markup=False)
-    results.print(f"record: {state_dir}/record.json", markup=False)
-    results.print(f"plan, with the reason for each argument: {state_dir}/plan.json", markup=False)
+        results.print(f"note: {remark}")
+    results.print(f"report: {state_dir}/report.md")
+    results.print(f"record: {state_dir}/record.json")
+    results.print(f"plan, with the reason for each argument: {state_dir}/plan.json")
     if keep:
-        results.print(curl_line(record), markup=False)
-        results.print(f"stop with: appliance down --state-dir {state_dir}", markup=False)
+        results.print(curl_line(record))
+        results.print(f"stop with: appliance down --state-dir {state_dir}")
 
 
 def curl_line(record: RunRecord) -> str:

@@ -33,4 +33,4 @@ def show_plan(console: Console, plan: Plan, with_reasons: bool = True) -> None:
             for reason in reasons:
                 if reason not in shown:
                     shown.add(reason)
-                    console.print(f"  {holder}: {reason}", markup=False)
+                    console.print(f"  {holder}: {reason}")

@@ -47,7 +47,7 @@ def show(found, state_dir: Path) -> None:
     results.print(table)
     for process in found.processes:
         if process.last_error and not found.error:
-            results.print(f"{process.name} {process.last_error}", markup=False)
+            results.print(f"{process.name} {process.last_error}")
     if found.error:
-        results.print(f"error: {found.error}", markup=False)
-    results.print(f"logs: {state_dir}/logs", markup=False)
+        results.print(f"error: {found.error}")
+    results.print(f"logs: {state_dir}/logs")

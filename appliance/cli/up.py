@@ -15,7 +15,8 @@ from appliance.documents import Plan
 @click.option("--detach", is_flag=True, help="Return once the plan serves; it goes on in the background.")
 def command(plan_file: Path, state_dir: Path, detach: bool) -> None:
     """Run PLAN on this machine until Ctrl-C: start its workers and router, watch them, stop them."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the supervisor takes both signals over
+    for number in (signal.SIGTERM, signal.SIGHUP):  # until the supervisor takes them over
+        signal.signal(number, signal.default_int_handler)
     from appliance.cli.output import say, step
     from appliance.cli.run_progress import RunProgress
     from appliance.supervisor.background import start_in_background

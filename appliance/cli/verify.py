@@ -8,6 +8,7 @@ import click
 
 from appliance.cli.options import plan_argument
 from appliance.documents import Check, GoldenRecord, Plan
+from appliance.errors import InputError
 
 
 @click.group()
@@ -37,6 +38,8 @@ def golden(plan_file: Path, record: Path | None, against: Path | None) -> None:
         raise click.UsageError("verify golden needs --record FILE or --against FILE")
     plan = Plan.read(plan_file)
     expected = GoldenRecord.read(against) if against else None
+    if expected is not None and expected.model != plan.model.served_name:
+        raise InputError(f"{against}: answers of model {expected.model!r}; expected {plan.model.served_name!r}")
     with step() as current:
         answers = ask_all(
             plan.endpoint(),

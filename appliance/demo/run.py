@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import appliance
-from appliance.bench.serve import TOOL, measure
+from appliance.bench.serve import measure
 from appliance.demo.model import ensure_model
 from appliance.demo.report import report
-from appliance.documents import Check, GoldenAnswer, Plan, RunRecord, RunState, write_whole
+from appliance.documents import Check, GoldenAnswer, Plan, RunRecord, RunState, ServeCell, write_whole
+from appliance.engines.sglang.load import TOOL
 from appliance.plan.cpu import plan_on_cpu
 from appliance.plan.ports import PortRange
 from appliance.preflight.ports import require_free
@@ -26,6 +27,7 @@ from appliance.verify.identity import check_identity
 from appliance.verify.prompts import PROMPTS
 
 SERVED_NAME = "demo"
+STARTING_REFERENCE = "reference: starting one aggregated server"
 CONCURRENCIES = [1, 2, 4]
 REQUESTS_EACH, INPUT_TOKENS, OUTPUT_TOKENS = 6, 128, 32
 REMARKS = [
@@ -59,15 +61,17 @@ def run_demo(
         facts = model.result(), machine.result(), engine.result()
     plan = plan_on_cpu(topology, *facts, served_name=SERVED_NAME, ports=ports)
     listener.on_plan(plan)
-    StateDirectory(state_dir).require_free()
+    directory = StateDirectory(state_dir)
+    directory.require_free()
     require_free(plan)
+    directory.prepare()
     plan.write(state_dir / "plan.json")
 
     reference_plan = plan_on_cpu("single", *facts, served_name=SERVED_NAME, ports=ports)
     expected = reference_answers(reference_plan, state_dir / "reference", listener)
+    state = start_in_background(plan, state_dir, listener.on_run)  # stops what it started if that fails
     kept = False
     try:
-        state = start_in_background(plan, state_dir, listener.on_run)
         checks = check(plan, expected, listener.on_step)
         cells = measure(
             plan,
@@ -77,6 +81,7 @@ def run_demo(
             OUTPUT_TOKENS,
             on_cell=lambda concurrency: listener.on_step(f"measuring at concurrency {concurrency}"),
         )
+        checks.append(check_load(cells))
         record = RunRecord(
             date=datetime.now(UTC).isoformat(timespec="seconds"),
             command=" ".join(["appliance", *sys.argv[1:]]),
@@ -86,7 +91,7 @@ def run_demo(
             machine=facts[1],
             engine=facts[2],
             plan=plan,
-            start_seconds={process.name: process.ready_after_s or 0.0 for process in state.processes},
+            start_seconds={process.name: process.ready_after_s for process in state.processes},
             checks=checks,
             bench_tool=TOOL,
             cells=cells,
@@ -103,10 +108,10 @@ def run_demo(
 
 def reference_answers(plan: Plan, state_dir: Path, listener: Listener) -> list[GoldenAnswer]:
     """The golden answers of one aggregated server, which is started for that and killed after."""
-    listener.on_step("reference: starting one aggregated server")
+    listener.on_step(STARTING_REFERENCE)
     plan = plan.model_copy(update={"stop_timeout_s": 0.0})
+    start_in_background(plan, state_dir, lambda state: listener.on_step(STARTING_REFERENCE))
     try:
-        start_in_background(plan, state_dir, lambda state: None)
         return ask_all(
             plan.endpoint(),
             plan.model.served_name,
@@ -114,6 +119,12 @@ def reference_answers(plan: Plan, state_dir: Path, listener: Listener) -> list[G
         )
     finally:
         stop(state_dir, lambda state: None)
+
+
+def check_load(cells: list[ServeCell]) -> Check:
+    """Whether every request of the measurement was answered."""
+    completed, requests = sum(cell.completed for cell in cells), sum(cell.requests for cell in cells)
+    return Check(name="load", passed=completed == requests, evidence=f"{completed} of {requests} requests answered")
 
 
 def check(plan: Plan, expected: list[GoldenAnswer], on_step: Callable[..., None]) -> list[Check]:

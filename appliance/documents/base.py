@@ -4,11 +4,14 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from appliance.errors import InputError
+
+Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""Text that the operating system takes as a path, an argument or a variable: it has no NUL."""
 
 
 class Part(BaseModel):
@@ -22,7 +25,7 @@ class Document(Part):
 
     KIND: ClassVar[str]
     kind: str
-    schema_version: int = 1
+    schema_version: Literal[1] = 1
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -42,7 +45,8 @@ class Document(Part):
         """Validate JSON `text` that came from `where`. Raises InputError with one line that says what is wrong."""
         try:
             data = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
+            json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair could be read, but never written
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: not JSON ({error}); expected a {cls.KIND} document") from None
         if not isinstance(data, dict) or data.get("kind") != cls.KIND:
             found = data.get("kind") if isinstance(data, dict) else type(data).__name__
@@ -69,13 +73,20 @@ def write_whole(path: Path, text: str) -> None:
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.chmod(scratch, 0o644)
+            os.chmod(scratch, 0o666 & ~present_umask())
             os.replace(scratch, path)
         except BaseException:
             os.unlink(scratch)
             raise
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def present_umask() -> int:
+    """The umask of this process; the only way to read it is to set it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def describe(error: ValidationError, document: type[Document]) -> str:

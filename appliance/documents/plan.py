@@ -1,23 +1,25 @@
 """Plan: who gets which GPUs, ports, arguments and environment, each decision with its reason."""
 
 import hashlib
+import ipaddress
 import json
 from collections import Counter
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from appliance.documents.base import Document, Part
+from appliance.documents.base import Document, Part, Text
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Role = Literal["prefill", "decode", "aggregated"]
 Topology = Literal["pd", "replicas", "single"]
 
 
 class PlannedModel(Part):
-    path: str
-    served_name: str
+    path: Text
+    served_name: Annotated[Text, Field(min_length=1)]
     """The router routes by this name: a request with another one gets "no_available_workers"."""
 
 
@@ -32,14 +34,14 @@ class Worker(Part):
 
     name: Name
     role: Role
-    gpus: list[int] = []
-    numa_node: int | None = None
+    gpus: list[Annotated[int, Field(ge=0)]] = []
+    numa_node: Annotated[int, Field(ge=0)] | None = None
     tp_size: Annotated[int, Field(ge=1)] = 1
     port: Port
     bootstrap_port: Port | None = None
     nccl_port: Port | None = None
-    args: list[str] = []
-    env: dict[str, str] = {}
+    args: list[Text] = []
+    env: dict[VariableName, Text] = {}
     reasons: list[str] = []
 
     def ports(self) -> dict[str, int]:
@@ -53,8 +55,8 @@ class Router(Part):
 
     port: Port
     metrics_port: Port
-    args: list[str] = []
-    env: dict[str, str] = {}
+    args: list[Text] = []
+    env: dict[VariableName, Text] = {}
     reasons: list[str] = []
 
     def ports(self) -> dict[str, int]:
@@ -69,20 +71,32 @@ class Plan(Document):
     model: PlannedModel
     engine: PlannedEngine
     host: str = "127.0.0.1"
+    """A loopback address: engines and router ask nobody for a password."""
     workers: Annotated[list[Worker], Field(min_length=1)]
     router: Router | None = None
     on_worker_exit: Literal["stop", "restart"] = "stop"
     """`stop`: a dead worker takes everything down. `restart`: it is started again, `max_restarts` times at most."""
     max_restarts: Annotated[int, Field(ge=0)] = 3
-    start_timeout_s: Annotated[float, Field(gt=0)] = 600
-    stop_timeout_s: Annotated[float, Field(ge=0)] = 60
+    start_timeout_s: Annotated[float, Field(gt=0, le=86400)] = 600
+    stop_timeout_s: Annotated[float, Field(ge=0, le=3600)] = 60
     """Time to drain and to release the GPUs after SIGTERM; what still runs then is killed."""
     reasons: list[str] = []
+
+    @field_validator("host")
+    @classmethod
+    def _is_loopback(cls, host: str) -> str:
+        try:
+            loopback = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            loopback = False
+        if not loopback:
+            raise ValueError(f"{host!r} is not a loopback address; expected one such as 127.0.0.1")
+        return host
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
         names = Counter(worker.name for worker in self.workers)
-        names["router"] += 1 if self.router else 0
+        names["router"] += 1  # `launch router` is the router, whether this plan has one or not
         for name, count in names.items():
             if count > 1:
                 raise ValueError(f"the name {name!r} is given {count} times; expected each name once")

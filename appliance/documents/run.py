@@ -53,7 +53,7 @@ class RunRecord(Document):
     engine: EngineReport
     plan: Plan
     start_seconds: dict[str, float]
-    """Seconds from its start until each worker, and the whole, had answered a real request."""
+    """Seconds from its start until each worker, and the router, answered."""
     checks: list[Check]
     bench_tool: str | None = None
     cells: list[ServeCell] = []

@@ -5,8 +5,10 @@ on a fresh machine. The policy and the affinity survive execve(2) (man set_mempo
 """
 
 import ctypes
+import errno
 import os
 import platform
+import sys
 from pathlib import Path
 
 from appliance.cpu_list import as_text, parse
@@ -22,8 +24,23 @@ def bind(node: int, nodes: Path = NODES) -> None:
     """Run on the CPUs of `node` that this process may use, and take memory from `node` only.
 
     The node's CPUs are intersected with the present affinity (a container's cpuset). Raises InputError where
-    the node does not exist, has no usable CPU, or the kernel refuses.
+    the node does not exist, has no usable CPU, or the kernel refuses; on a machine with one node a refusal to bind
+    memory is only told, since all memory is that node's.
     """
+    usable = usable_cpus(node, nodes)
+    try:
+        os.sched_setaffinity(0, usable)
+        bind_memory(node)
+    except OSError as error:
+        if error.errno in (errno.EPERM, errno.ENOSYS) and len(list(nodes.glob("node[0-9]*"))) == 1:
+            print(f"NUMA node {node}: memory is not bound ({error.strerror}); it is the only node", file=sys.stderr)
+            return
+        hint = "; a container needs --cap-add SYS_NICE" if error.errno == errno.EPERM else ""
+        raise InputError(f"NUMA node {node}: the kernel refuses the binding ({error.strerror}){hint}") from None
+
+
+def usable_cpus(node: int, nodes: Path = NODES) -> set[int]:
+    """The CPUs of `node` that this process may use. Raises InputError if the node is absent or there are none."""
     cpus = node_cpus(node, nodes)
     allowed = os.sched_getaffinity(0)
     usable = cpus & allowed
@@ -32,11 +49,7 @@ def bind(node: int, nodes: Path = NODES) -> None:
             f"NUMA node {node} has no CPU that this process may use: "
             f"it has {as_text(cpus)}, allowed are {as_text(allowed)}"
         )
-    try:
-        os.sched_setaffinity(0, usable)
-        bind_memory(node)
-    except OSError as error:
-        raise InputError(f"NUMA node {node}: the kernel refuses the binding ({error.strerror})") from None
+    return usable
 
 
 def node_cpus(node: int, nodes: Path = NODES) -> set[int]:

@@ -8,7 +8,9 @@ import sys
 from appliance.documents import Plan, Worker
 from appliance.engines.sglang import command as sglang
 from appliance.engines.sglang import release
+from appliance.engines.sglang.health import generates
 from appliance.engines.smg import command as smg
+from appliance.engines.smg.health import has_workers
 from appliance.errors import InputError
 from appliance.launch import numa, systemd
 from appliance.launch.environment import router_environment, worker_environment
@@ -34,7 +36,7 @@ def exec_worker(plan: Plan, name: str) -> None:
     env = worker_environment(plan, worker, os.environ)
     if worker.numa_node is not None:
         numa.bind(worker.numa_node)
-    systemd.report_in_background(plan.url(worker.port), env)
+    systemd.report_in_background(generates, plan.url(worker.port), env)
     replace_process(words, env)
 
 
@@ -42,7 +44,9 @@ def exec_router(plan: Plan) -> None:
     """Replace this process by the plan's router. Returns only by raising InputError."""
     if plan.router is None:
         raise InputError(f"the plan has no router: topology {plan.topology!r} is served by its worker")
-    replace_process(smg.command(plan), router_environment(plan, os.environ))
+    env = router_environment(plan, os.environ)
+    systemd.report_in_background(has_workers, plan.url(plan.router.port), env)
+    replace_process(smg.command(plan), env)
 
 
 def replace_process(words: list[str], env: dict[str, str]) -> None:

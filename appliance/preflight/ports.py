@@ -11,7 +11,8 @@ from appliance.errors import InputError
 def require_free(plan: Plan) -> None:
     """Raise InputError that names the first port in use, what the plan wants it for, and the process on it."""
     for holder, port in plan.listeners():
-        problem = why_not(plan.host, port)
+        # torch's store on the NCCL port listens on every address, whatever host the engine is given
+        problem = why_not("" if holder.endswith(".nccl_port") else plan.host, port)
         if problem:
             raise InputError(f"port {port} ({holder}) {problem}; expected it free")
 
@@ -25,9 +26,8 @@ def why_not(host: str, port: int) -> str | None:
             probe.bind((host, port))
             probe.listen()
         except OSError as error:
-            return (
-                f"is in use by {listener(port)}" if listener(port) else f"cannot be bound on {host} ({error.strerror})"
-            )
+            holder = listener(port)
+            return f"is in use by {holder}" if holder else f"cannot be bound on {host or 'any'} ({error.strerror})"
     return None
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from appliance.documents import Plan, RunState
 from appliance.errors import CheckFailed, InputError
 from appliance.supervisor.recovery import recover
-from appliance.supervisor.state import StateDirectory, supervisor_alive
+from appliance.supervisor.state import StateDirectory
 
 POLL_S = 0.2
-STOP_TIMEOUT_S = 60.0
+STOP_PATIENCE_S = 30.0
+"""On top of the plan's own time to stop, once for the router and once for the workers."""
 
 
 def start_in_background(plan: Plan, state_dir: Path, on_change: Callable[[RunState], None]) -> RunState:
@@ -74,25 +75,33 @@ def wait_until_serving(
 def stop(state_dir: Path, on_change: Callable[[RunState], None]) -> str:
     """Stop the run that holds `state_dir`, or clean up after one that was killed. Returns what was done, in words.
 
-    Raises CheckFailed when the run does not end.
+    Raises CheckFailed when the run may not be stopped by us or does not end.
     """
     directory = StateDirectory(state_dir)
-    state = directory.read()
-    if state is None or (state.phase in ("stopped", "failed") and not supervisor_alive(state)):
-        return f"nothing is running in {state_dir}"
-    if not supervisor_alive(state):
+    nothing = f"nothing is running in {state_dir}"
+    supervisor = directory.holder_pid()
+    if supervisor is None:
+        if directory.read() is None:
+            return nothing
         directory.acquire()
         try:
-            return recover(directory) or f"nothing is running in {state_dir}"
+            return recover(directory) or nothing
         finally:
             directory.release()
-    os.kill(state.supervisor_pid, signal.SIGTERM)
-    deadline = time.monotonic() + STOP_TIMEOUT_S
-    while supervisor_alive(state):
+    state = directory.read()
+    patience_s = STOP_PATIENCE_S + 2 * state.plan.stop_timeout_s if state else STOP_PATIENCE_S
+    try:
+        os.kill(supervisor, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # it ended just now
+    except PermissionError:
+        raise CheckFailed(f"{directory.holder()}; it belongs to another user") from None
+    deadline = time.monotonic() + patience_s
+    while directory.holder_pid() == supervisor:
         if time.monotonic() > deadline:
-            raise CheckFailed(f"supervisor {state.supervisor_pid} did not end within {STOP_TIMEOUT_S:.0f} s")
+            raise CheckFailed(f"supervisor {supervisor} did not end within {patience_s:.0f} s")
         latest = directory.read()
         if latest is not None and latest.phase == "stopping":
             on_change(latest)
         time.sleep(POLL_S)
-    return f"stopped {', '.join(process.name for process in state.processes)}"
+    return f"stopped {', '.join(process.name for process in state.processes)}" if state else "stopped"

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -20,6 +21,7 @@ READY_POLL_S = 0.5
 WATCH_S = 1.0
 HEALTH_S = 5.0
 HEALTH_FAILURES = 2
+DRAIN_S = 0.5
 READ_BYTES = 65536
 
 
@@ -41,6 +43,7 @@ class SupervisedProcess:
         self.restarts = 0
         self.ready = asyncio.Event()
         self.ready_after_s: float | None = None
+        self.ready_at: float | None = None
         self.last_error: str | None = None
         self.shared_memory: list[str] = []
         self.created: float | None = None
@@ -48,24 +51,28 @@ class SupervisedProcess:
         self._plan_file = plan_file
         self._scratch = scratch
         self._answers = answers
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: subprocess.Popen | None = None
+        self._exited = asyncio.Event()
         self._pump: asyncio.Task | None = None
         self._parts: list[psutil.Process] = []
 
     async def start(self) -> None:
         """Start the process as the leader of a new session; its output goes to the log."""
-        self.phase, self.ready_after_s = "starting", None
+        self.phase, self.ready_after_s, self.ready_at = "starting", None, None
         self.ready.clear()
+        self._exited = asyncio.Event()
         self._parts = []
         temporary = self._scratch / self.name
         temporary.mkdir(exist_ok=True)
         environment = os.environ | {SUPERVISOR_PID: str(os.getpid()), "TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1"}
+        environment.pop("NOTIFY_SOCKET", None)  # a worker does not speak for the whole run
         words = [sys.executable, "-m", "appliance", "launch", self.name, "--plan", str(self._plan_file)]
-        self._process = await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+        # not asyncio's own subprocess: its wait() waits for the output's end too, which a dying child may keep open
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
         )
@@ -73,17 +80,29 @@ class SupervisedProcess:
             self.created = psutil.Process(self._process.pid).create_time()
         except psutil.NoSuchProcess:
             self.created = time.time()
-        self._pump = asyncio.create_task(self._log_output(self._process.stdout))
+        self._notice_exit()
+        self._pump = asyncio.create_task(self._log_output())
+
+    def _notice_exit(self) -> None:
+        loop, process, exited = asyncio.get_running_loop(), self._process, self._exited
+        descriptor = os.pidfd_open(process.pid)
+
+        def on_exit() -> None:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+            process.wait()
+            exited.set()
+
+        loop.add_reader(descriptor, on_exit)
 
     async def until_failure(self, start_timeout_s: float) -> str:
         """Wait until the process has failed, and return why, in words. Sets `ready` once it answers."""
-        exit_task = asyncio.create_task(self._process.wait())
+        exit_task = asyncio.create_task(self._exited.wait())
         watch_task = asyncio.create_task(self._watch(start_timeout_s))
         try:
             await asyncio.wait({exit_task, watch_task}, return_when=asyncio.FIRST_COMPLETED)
-            if exit_task.done():
-                return exit_in_words(exit_task.result())
-            return watch_task.result()
+            await asyncio.wait({self._pump}, timeout=DRAIN_S)  # its last words
+            return exit_in_words(self._process.returncode) if exit_task.done() else watch_task.result()
         finally:
             exit_task.cancel()
             watch_task.cancel()
@@ -94,21 +113,22 @@ class SupervisedProcess:
             if time.monotonic() - started > start_timeout_s:
                 return f"did not answer within {start_timeout_s:.0f} s of its start"
             await asyncio.sleep(READY_POLL_S)
-        self.ready_after_s = round(time.monotonic() - started, 1)
+        self.ready_at = time.monotonic()
+        self.ready_after_s = round(self.ready_at - started, 1)
         self._parts = essential(session.members(self._process.pid))
         self.shared_memory = session.shared_memory(self._process.pid)
         self.phase = "serving"
         self.ready.set()
-        health = asyncio.create_task(self._until_silent())
+        silence = asyncio.create_task(self._until_silent())
         try:
-            while not health.done():
-                gone = [part for part in self._parts if not part.is_running() or part.status() == psutil.STATUS_ZOMBIE]
+            while not silence.done():
+                gone = [part for part in self._parts if not session.is_running(part)]
                 if gone:
                     return f"lost {len(gone)} of its {len(self._parts)} essential processes"
-                await asyncio.wait({health}, timeout=WATCH_S)
-            return health.result()
+                await asyncio.wait({silence}, timeout=WATCH_S)
+            return silence.result()
         finally:
-            health.cancel()
+            silence.cancel()
 
     async def _until_silent(self) -> str:
         failures = 0
@@ -117,21 +137,25 @@ class SupervisedProcess:
             failures = 0 if await self._answers() else failures + 1
         return f"did not answer {HEALTH_FAILURES} times in a row"
 
-    async def stop(self, grace_s: float) -> None:
-        """Ask the process to end, end its whole session after `grace_s`, and remove what it left in /dev/shm."""
+    async def stop(self, grace_s: float, hurry: asyncio.Event | None = None) -> None:
+        """Ask the process to end, kill its session after `grace_s` or once `hurry` is set, and clean up after it."""
         if self._process is None:
             return
         pid = self._process.pid
         shared = set(self.shared_memory) | set(session.shared_memory(pid))
-        if self._process.returncode is None and grace_s > 0:
+        if not self._exited.is_set() and grace_s > 0:
             self._process.send_signal(signal.SIGTERM)
-            try:
-                await asyncio.wait_for(self._process.wait(), grace_s)
-            except TimeoutError:
-                self.log.write("WARNING", f"did not end within {grace_s:.0f} s of SIGTERM: killed")
-        await asyncio.to_thread(session.kill, pid)
-        await self._process.wait()
-        await self._pump
+            waits = [asyncio.create_task(event.wait()) for event in (self._exited, hurry) if event is not None]
+            await asyncio.wait(waits, timeout=grace_s, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+            if not self._exited.is_set():
+                self.log.write("WARNING", "did not end in its time after SIGTERM: killed")
+        if not await asyncio.to_thread(session.kill, pid):
+            left = ", ".join(str(process.pid) for process in session.members(pid))
+            self.log.write("ERROR", f"processes that do not end even when killed: {left}")
+        await asyncio.wait({self._pump}, timeout=DRAIN_S)  # a daemon in a session of its own may keep the pipe open
+        self._pump.cancel()
         session.remove_shared_memory(sorted(shared), created_after=self.created)
         self.shared_memory = []
 
@@ -149,17 +173,23 @@ class SupervisedProcess:
             last_error=self.last_error,
         )
 
-    async def _log_output(self, stream: asyncio.StreamReader) -> None:
+    async def _log_output(self) -> None:
+        stream = asyncio.StreamReader()
+        protocol = asyncio.StreamReaderProtocol(stream)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, self._process.stdout)
         rest = b""
-        while chunk := await stream.read(READ_BYTES):
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                self.log.raw(line.decode(errors="replace"))
-            if len(rest) > READ_BYTES:  # a line without an end must not grow without an end
+        try:
+            while chunk := await stream.read(READ_BYTES):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self.log.raw(line.decode(errors="replace"))
+                if len(rest) > READ_BYTES:  # a line without an end must not grow without an end
+                    self.log.raw(rest.decode(errors="replace"))
+                    rest = b""
+        finally:
+            transport.close()
+            if rest:
                 self.log.raw(rest.decode(errors="replace"))
-                rest = b""
-        if rest:
-            self.log.raw(rest.decode(errors="replace"))
 
 
 def exit_in_words(code: int) -> str:

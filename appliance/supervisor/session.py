@@ -44,6 +44,14 @@ def kill(session: int, patience_s: float = 10.0) -> bool:
     return True
 
 
+def is_running(process: psutil.Process) -> bool:
+    """Whether `process` still runs: it is neither gone, nor a zombie, nor another one with its pid."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def is_resource_tracker(process: psutil.Process) -> bool:
     """Whether `process` is the helper of Python's multiprocessing that removes leaked semaphores."""
     try:

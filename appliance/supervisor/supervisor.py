@@ -6,6 +6,7 @@ import secrets
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +17,7 @@ import psutil
 from appliance.documents import Phase, Plan, RunState
 from appliance.engines.sglang.health import generates
 from appliance.engines.smg.health import has_workers
-from appliance.errors import ApplianceError, CheckFailed, InputError
+from appliance.errors import CheckFailed, InputError
 from appliance.supervisor.completion import completes
 from appliance.supervisor.log import ProcessLog
 from appliance.supervisor.process import SupervisedProcess
@@ -24,6 +25,9 @@ from appliance.supervisor.state import StateDirectory
 
 TICK_S = 1.0
 ROUTER = "router"
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HEALTHY_S = 600.0
+"""A worker that has served for so long starts anew with all the restarts that the plan allows."""
 
 
 class Supervisor:
@@ -39,7 +43,7 @@ class Supervisor:
         self._created = psutil.Process().create_time()
         self._log = ProcessLog("supervisor", directory.supervisor_log)
         self._stop = asyncio.Event()
-        self._hurry = False
+        self._hurry = asyncio.Event()
         self._scratch = Path(tempfile.gettempdir()) / f"appliance-{secrets.token_hex(4)}"
         self._processes: list[SupervisedProcess] = []
 
@@ -61,13 +65,15 @@ class Supervisor:
     async def run(self) -> None:
         """Serve until SIGINT, SIGTERM or a failure. Raises CheckFailed, with the last log lines, on a failure."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in STOP_SIGNALS:
             loop.add_signal_handler(number, self._stop_requested)
-        self._processes = self._all_processes()
-        guards = [asyncio.create_task(self._guard(process)) for process in self._processes]
-        serving = asyncio.create_task(self._until_serving())
-        stop = asyncio.create_task(self._stop.wait())
+        tasks: list[asyncio.Task] = []
         try:
+            self._processes = self._all_processes()
+            guards = [asyncio.create_task(self._guard(process)) for process in self._processes]
+            serving = asyncio.create_task(self._until_serving())
+            stop = asyncio.create_task(self._stop.wait())
+            tasks = [serving, stop, *guards]
             await asyncio.wait({serving, stop, *guards}, return_when=asyncio.FIRST_COMPLETED)
             if not stop.done():
                 finished = [task for task in (serving, *guards) if task.done()]
@@ -77,13 +83,13 @@ class Supervisor:
                 for guard in guards:
                     if guard.done():
                         guard.result()
-        except ApplianceError as error:
+        except Exception as error:
             self.error = str(error)
             raise
         finally:
-            for task in (serving, stop, *guards):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(serving, stop, *guards, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             await self._stop_all()
 
     async def _until_serving(self) -> None:
@@ -107,6 +113,8 @@ class Supervisor:
             reason = await process.until_failure(self.plan.start_timeout_s)
             ready.cancel()
             process.phase, process.last_error = "failed", reason
+            if process.ready_at is not None and time.monotonic() - process.ready_at > HEALTHY_S:
+                process.restarts = 0
             report = "\n  ".join([f"{process.name} {reason}; its last log lines:", *process.log.tail])
             self._say("ERROR", report)
             if self.plan.on_worker_exit == "stop" or process.restarts >= self.plan.max_restarts:
@@ -126,13 +134,12 @@ class Supervisor:
     async def _stop_all(self) -> None:
         self.phase = "stopping"
         self._publish()
-        grace_s = 0.0 if self._hurry else self.plan.stop_timeout_s
         router = [process for process in self._processes if process.name == ROUTER]
         workers = [process for process in self._processes if process.name != ROUTER]
         for group in (router, workers):  # the router first: it must not see its workers go one by one
-            await asyncio.gather(*(process.stop(grace_s) for process in group))
+            await asyncio.gather(*(process.stop(self.plan.stop_timeout_s, self._hurry) for process in group))
         for process in self._processes:
-            process.phase = "failed" if process.last_error else "stopped"
+            process.phase = "failed" if process.phase == "failed" else "stopped"
             process.log.close()
         shutil.rmtree(self._scratch, ignore_errors=True)
         self.phase = "failed" if self.error else "stopped"
@@ -140,7 +147,8 @@ class Supervisor:
         self._log.close()
 
     def _stop_requested(self) -> None:
-        self._hurry = self._stop.is_set()
+        if self._stop.is_set():
+            self._hurry.set()
         self._stop.set()
 
     def _say(self, level: str, message: str) -> None:

@@ -47,7 +47,7 @@ def ask(client: httpx.Client, model: str, prompt: GoldenPrompt) -> GoldenAnswer:
         raise CheckFailed(f"{prompt.name}: no answer from {client.base_url} ({type(error).__name__})") from None
     if response.status_code != 200:
         raise CheckFailed(f"{prompt.name}: status {response.status_code}: {response.text[:300]}")
-    return from_response(prompt, response.json())
+    return from_response(prompt, parsed(prompt, response.text))
 
 
 def request(model: str, prompt: GoldenPrompt) -> tuple[str, dict]:
@@ -84,7 +84,7 @@ def from_stream(prompt: GoldenPrompt, lines: list[str]) -> GoldenAnswer:
         raise CheckFailed(f"{prompt.name}: the stream ended early, after {len(events)} events")
     text, tokens = "", None
     for event in events[:-1]:
-        data = json.loads(event)
+        data = parsed(prompt, event)
         if "error" in data:
             raise CheckFailed(f"{prompt.name}: error in the stream: {event[:300]}")
         for choice in data.get("choices", []):
@@ -95,10 +95,21 @@ def from_stream(prompt: GoldenPrompt, lines: list[str]) -> GoldenAnswer:
     return GoldenAnswer(prompt=prompt.name, text=text, completion_tokens=tokens)
 
 
+def parsed(prompt: GoldenPrompt, text: str) -> dict:
+    """The JSON object in an answer. Raises CheckFailed when it is none."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise CheckFailed(f"{prompt.name}: not an answer: {text[:300]}")
+    return data
+
+
 def differences(expected: list[GoldenAnswer], found: list[GoldenAnswer]) -> list[str]:
     """Where `found` differs from `expected`, a line a prompt: token ids where both have them, and text, and counts."""
     by_name = {answer.prompt: answer for answer in found}
-    lines = []
+    lines = [f"{name}: nothing to compare with" for name in by_name.keys() - {want.prompt for want in expected}]
     for want in expected:
         got = by_name.get(want.prompt)
         if got is None:

@@ -86,6 +86,15 @@ def test_a_misspelt_field_is_reported_before_the_missing_one():
         (plan_data(workers=[]), "workers: List should have at least 1 item"),
         (plan_data(kind="Plans"), "kind is 'Plans'; expected 'Plan'"),
         ([], "kind is 'list'; expected 'Plan'"),
+        (plan_data(schema_version=99), "schema_version: Input should be 1, found 99"),
+        (plan_data(host="0.0.0.0"), "host: '0.0.0.0' is not a loopback address"),
+        (plan_data(host="\x00"), "host: '\\x00' is not a loopback address"),
+        (plan_data(start_timeout_s=float("inf")), "start_timeout_s: "),
+        (with_worker(0, args=["a\x00b"]), "workers.0.args.0: String should match pattern"),
+        (with_worker(0, env={"A=B": "1"}), "workers.0.env.A=B"),
+        (with_worker(0, numa_node=-1), "workers.0.numa_node: Input should be greater than or equal to 0"),
+        (with_worker(0, gpus=[-5]), "workers.0.gpus.0: Input should be greater than or equal to 0"),
+        (with_worker(0, role="prefil"), "workers.0.role: Input should be 'prefill', 'decode' or 'aggregated'"),
     ],
 )
 def test_a_bad_plan_is_refused_in_one_line(data, expected):
@@ -107,6 +116,12 @@ def test_an_unreadable_file_is_refused_in_one_line(tmp_path):
         Plan.read(tmp_path / "absent")
     with pytest.raises(InputError, match="Is a directory"):
         Plan.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", ['{"kind": "Plan", "x": "\\ud800"}', "[" * 100_000, '{"x": ' + "9" * 5000 + "}"])
+def test_json_that_python_chokes_on_is_refused(text):
+    with pytest.raises(InputError, match="text: not JSON"):
+        Plan.parse(text, where="text")
 
 
 @given(st.text())

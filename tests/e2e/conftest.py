@@ -1,16 +1,20 @@
 """Real SGLang servers, real NIXL, the real router: nothing here is a stand-in but what the CPU engine labels so."""
 
+import glob
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.cli import appliance
 
+BESIDE_A_GPU = bool(glob.glob("/dev/nvidia[0-9]*"))
+
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.skipif(BESIDE_A_GPU, reason="the CPU engine refuses to run beside a GPU"))
 
 
 @pytest.fixture(scope="session")

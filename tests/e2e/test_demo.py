@@ -1,11 +1,12 @@
 import json
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from appliance.documents import RunRecord
-from tests.helpers.cli import appliance
+from tests.helpers.cli import appliance, running, state, wait_for
 from tests.helpers.ports import free_range
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
@@ -56,3 +57,15 @@ def kept_curl_line(state_dir: Path) -> str:
     from appliance.cli.demo_output import curl_line
 
     return curl_line(RunRecord.read(state_dir / "record.json"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_stops_what_it_started(tmp_path, number):
+    state_dir = tmp_path / "state"
+    words = ["--state-dir", state_dir, "--cache-dir", tmp_path / "cache", "--base-port", free_range().base]
+    with running("demo", *words) as demo:
+        wait_for(lambda: state(state_dir / "reference").get("processes"), 30, "the reference is starting")
+        demo.send_signal(number)
+        assert demo.wait(30) == 130
+        assert "Traceback" not in demo.stdout.read()
+    assert state(state_dir / "reference")["phase"] == "stopped"

@@ -15,14 +15,15 @@ LONG = {"model": "demo", "prompt": "Go on.", "max_tokens": 4000, "temperature": 
 
 def stream_until_it_breaks(url: str, on_first: callable) -> str:
     """Ask for a very long answer, call `on_first` once it flows, and return how it ended, in words."""
-    lines = 0
+    lines, flowing = 0, False
     try:
         with httpx.stream("POST", f"{url}/v1/completions", json=LONG, timeout=30, trust_env=False) as response:
             for line in response.iter_lines():
                 if '"error"' in line:
                     return f"error in the stream after {lines} lines"
                 lines += bool(line)
-                if lines == 20:
+                if lines >= 20 and not flowing:
+                    flowing = True
                     on_first()
         return f"ended after {lines} lines"
     except httpx.HTTPError as error:

@@ -23,7 +23,8 @@ SCRIPT = """\
 systemctl start worker.service || journalctl --no-pager -u worker.service
 show() {{ systemctl show worker.service -P "$1"; }}
 echo "after start: $(show ActiveState) $(show StatusText)"
-curl -s {url}/v1/completions -H 'Content-Type: application/json' -d '{{"model": "demo", "prompt": "x", "max_tokens": 3}}'
+curl -s {url}/v1/completions -H 'Content-Type: application/json' \\
+    -d '{{"model": "demo", "prompt": "x", "max_tokens": 3}}'
 echo
 echo "main process: $(tr '\\0' ' ' < /proc/$(show MainPID)/cmdline)"
 sleep {longer}

@@ -16,8 +16,8 @@ ENGINE_NAMES = ("sglang", "smg", "appliance up")
 class Leftovers:
     """Look at the machine before a test; `found` says what the runs below `folder` left since.
 
-    `temporary` is the test's own TMPDIR. Shared memory that no state file names is only blamed on the test if no
-    other run was on the machine before or after it.
+    `temporary` is the test's own TMPDIR. Shared memory is blamed on the test if no other run was on the machine
+    before or after it: its files do not say whose they are.
     """
 
     def __init__(self, folder: Path, temporary: Path):
@@ -30,10 +30,8 @@ class Leftovers:
         """What is left, one line each."""
         left = [f"temporary {path}" for path in self._temporary.iterdir()]
         states = [RunState.read(path) for path in self._folder.rglob("state.json")]
-        shared = shared_memory() - self._shared_before
-        if not self._alone or engines():
-            shared &= {path for state in states for process in state.processes for path in process.shared_memory}
-        left += [f"shared memory {path}" for path in shared]
+        if self._alone and not engines():
+            left += [f"shared memory {path}" for path in shared_memory() - self._shared_before]
         for state in states:
             if supervisor_alive(state):
                 left.append(f"supervisor {state.supervisor_pid}")

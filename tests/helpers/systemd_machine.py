@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+# The root is bound, read-only, in a mount namespace of its own: it disappears with the last process in there, and
+# this machine's name space never holds a second way to its own root.
+BOOT = 'mount --bind -o ro / "$0" && exec systemd-nspawn -q -D "$0" "$@"'
+PRIVATE_MOUNTS = ["unshare", "--mount", "--propagation", "private"]
 CONTROL_GROUPS_LEFT = ("payload", "supervisor")
 
 DRIVER = """\
@@ -36,40 +40,48 @@ def run_on_systemd(
     `shared` is there at its own path and written through; `visible` folders are there to read, which /tmp of this
     machine is not otherwise. Skips the test where nspawn cannot run.
     """
-    if os.geteuid() != 0 or not shutil.which("systemd-nspawn"):
-        pytest.skip("needs root and systemd-nspawn (Debian: systemd, systemd-container)")
+    if not can_boot():
+        pytest.skip("needs systemd-nspawn (Debian: systemd-container) and the right to mount")
     (shared / "script").write_text(script)
     units = units | {"driver.service": DRIVER.format(shared=shared)}
     for name, text in units.items():
         (shared / name).write_text(text)
-    binds = [
-        f"--bind={shared}",
-        *(f"--bind-ro={path}" for path in visible),
-        *(f"--bind-ro={shared / name}:/etc/systemd/system/{name}" for name in units),
-    ]
-    with tempfile.TemporaryDirectory(prefix="machine-") as root:
-        subprocess.run(["mount", "--bind", "/", root], check=True)
-        try:
-            done = subprocess.run(
-                ["systemd-nspawn", "-q", "-D", root, "--volatile=overlay", "--register=no", "--keep-unit"]
-                + ["--private-network", *binds, "/lib/systemd/systemd", "--unit=driver.service"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=timeout_s,
-                check=False,
-            )
-        finally:
-            subprocess.run(["umount", root], check=True)
-            remove_control_groups()
+    binds = [f"--bind={shared}", *(f"--bind-ro={path}" for path in visible)]
+    binds += [f"--bind-ro={shared / name}:/etc/systemd/system/{name}" for name in units]
+    options = ["--volatile=overlay", "--register=no", "--keep-unit", "--private-network", *binds]
+    before = control_groups()
+    root = tempfile.mkdtemp(prefix="machine-")
+    try:
+        done = subprocess.run(
+            [*PRIVATE_MOUNTS, "sh", "-c", BOOT, root, *options, "/lib/systemd/systemd", "--unit=driver.service"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    finally:
+        os.rmdir(root)  # never more than that: see BOOT
+        remove(control_groups() - before)
     output = shared / "output"
     assert output.exists(), done.stdout + done.stderr
     return output.read_text()
 
 
-def remove_control_groups() -> None:
-    """Remove the empty control groups that nspawn leaves when it registers with no manager."""
-    groups = [group for name in CONTROL_GROUPS_LEFT for group in Path("/sys/fs/cgroup").glob(f"**/{name}")]
+def can_boot() -> bool:
+    """Whether systemd-nspawn is installed and mounts can be made."""
+    if not shutil.which("systemd-nspawn"):
+        return False
+    return subprocess.run([*PRIVATE_MOUNTS, "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode == 0
+
+
+def control_groups() -> set[Path]:
+    """The control groups of the kind that nspawn leaves when it registers with no manager."""
+    return {group for name in CONTROL_GROUPS_LEFT for group in Path("/sys/fs/cgroup").glob(f"**/{name}")}
+
+
+def remove(groups: set[Path]) -> None:
+    """Remove empty control groups, with those below them."""
     for group in groups:
         for folder, _, _ in os.walk(group, topdown=False):
             with suppress(OSError):

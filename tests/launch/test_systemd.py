@@ -9,6 +9,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from appliance.engines.sglang.health import generates
 from appliance.launch.systemd import notify, report
 
 
@@ -54,7 +55,7 @@ def received(listener) -> str:
 def test_ready_is_said_only_after_a_token(tmp_path):
     address = str(tmp_path / "notify")
     with manager(address) as listener, engine(503, 200) as url:
-        asyncio.run(report(address, url, watchdog_s=None))
+        asyncio.run(report(address, generates, url, watchdog_s=None))
         assert received(listener) == f"STATUS=starting {url}"
         assert received(listener).startswith("READY=1\n")
 
@@ -63,8 +64,8 @@ def test_the_watchdog_is_fed_while_the_engine_answers_and_not_after(tmp_path):
     address = str(tmp_path / "notify")
 
     async def for_two_seconds(url):
-        task = asyncio.create_task(report(address, url, watchdog_s=0.4))
-        await asyncio.sleep(2)
+        task = asyncio.create_task(report(address, generates, url, watchdog_s=2))
+        await asyncio.sleep(4)
         task.cancel()
 
     with manager(address) as listener, engine(200, 200, 200, 500) as url:

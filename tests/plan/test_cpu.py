@@ -10,7 +10,7 @@ ENGINE = EngineReport(version="0.5.23", python="3.11.7", packages={})
 
 
 def machine(nodes: int = 1, cpus: str = "0-1", **changes) -> MachineReport:
-    return MachineReport(cpus_allowed=cpus, numa_nodes=[NumaNode(id=n, cpus=f"{n}") for n in range(nodes)], **changes)
+    return MachineReport(cpus_allowed=cpus, numa_nodes=[NumaNode(id=n, cpus=cpus) for n in range(nodes)], **changes)
 
 
 def plan(topology: str, on: MachineReport | None = None, engine: EngineReport = ENGINE):
@@ -36,6 +36,12 @@ def test_a_machine_that_shows_no_node_is_not_given_one():
     found = plan("pd", machine(nodes=0))
     assert [worker.numa_node for worker in found.workers] == [None, None]
     assert "no NUMA node: the machine shows none" in found.workers[0].reasons
+
+
+def test_a_node_whose_cpus_may_not_be_used_holds_no_worker():
+    nodes = [NumaNode(id=0, cpus="0-31"), NumaNode(id=1, cpus="32-63")]
+    found = plan("pd", MachineReport(cpus_allowed="32-35", numa_nodes=nodes))
+    assert [worker.numa_node for worker in found.workers] == [1, 1]
 
 
 def test_a_node_without_cpus_holds_no_worker():

@@ -74,6 +74,25 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content):
         read_header(path)
 
 
+entries = st.dictionaries(
+    st.text(max_size=5),
+    st.none()
+    | st.integers()
+    | st.dictionaries(
+        st.sampled_from(["dtype", "shape", "data_offsets", "x"]),
+        st.none() | st.text() | st.lists(st.integers() | st.floats()),
+    ),
+)
+
+
+@given(entries)
+def test_any_json_header_is_read_or_refused(tmp_path_factory, header):
+    path = tmp_path_factory.getbasetemp() / "json.safetensors"
+    write(path, header)
+    with suppress(InputError):
+        read_header(path)
+
+
 @given(st.binary(max_size=200))
 def test_any_header_is_read_or_refused(tmp_path_factory, header):
     path = tmp_path_factory.getbasetemp() / "header.safetensors"

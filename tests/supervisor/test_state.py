@@ -45,11 +45,33 @@ def test_a_folder_that_cannot_be_made():
         StateDirectory(Path("/proc/no")).prepare()
 
 
-def test_a_spoilt_state_counts_as_none(tmp_path):
+def test_a_spoilt_state_is_not_taken_for_none(tmp_path):
     directory = StateDirectory(tmp_path)
     directory.prepare()
-    directory.state_file.write_text('{"kind": "RunState"')
     assert directory.read() is None
+    directory.state_file.write_text('{"kind": "RunState"')
+    with pytest.raises(InputError, match=r"state\.json: not JSON"):
+        directory.read()
+
+
+def test_a_state_of_somebody_else_is_not_taken_for_the_holders(tmp_path, make_plan):
+    holder = StateDirectory(tmp_path)
+    holder.prepare()
+    holder.acquire()
+    run_state(make_plan("single"), supervisor_pid=999999, phase="stopped").write(holder.state_file)
+    with pytest.raises(CheckFailed, match=f"is held by process {os.getpid()}, which is just starting"):
+        StateDirectory(tmp_path).acquire()
+    assert StateDirectory(tmp_path).holder_pid() == os.getpid()
+    holder.release()
+    assert StateDirectory(tmp_path).holder_pid() is None
+
+
+def test_the_folder_is_its_owners_alone_and_a_failed_start_removes_all_it_made(tmp_path):
+    directory = StateDirectory(tmp_path / "a/b/c")
+    directory.prepare()
+    assert directory.path.stat().st_mode & 0o777 == 0o700
+    directory.discard_if_new()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_was_there_is_never_discarded(tmp_path):

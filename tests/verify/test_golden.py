@@ -32,6 +32,10 @@ def test_a_difference_is_one_line_with_its_place(found, line):
     assert differences([answer(token_ids=[1, 2, 3])], found) == [line]
 
 
+def test_an_answer_that_nothing_is_compared_with_is_a_difference():
+    assert differences([], [answer()]) == ["c: nothing to compare with"]
+
+
 def test_whole_responses_of_both_apis():
     usage = {"completion_tokens": 3}
     completion = {"choices": [{"text": "abc", "token_ids": [1, 2, 3]}], "usage": usage}

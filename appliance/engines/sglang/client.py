@@ -15,7 +15,13 @@ class SglangClient:
 
     def server_info(self) -> dict:
         """The arguments and state that the server reports. Raises CheckFailed."""
-        return self._get("/server_info").json()
+        try:
+            info = self._get("/server_info").json()
+        except ValueError:
+            info = None
+        if not isinstance(info, dict):
+            raise CheckFailed(f"{self.url}/server_info: not the answer of an SGLang server")
+        return info
 
     def metrics(self) -> WorkerMetrics:
         """The server's counters. Raises CheckFailed, also where metrics are switched off."""

@@ -26,10 +26,9 @@ def command(plan: Plan, worker: Worker) -> list[str]:
     """The argument vector that serves `worker`. Raises InputError where `args` repeats what a field says."""
     for argument in worker.args:
         flag = argument.split("=", 1)[0]
-        if flag in FIELD_OF_FLAG:
-            raise InputError(
-                f"worker {worker.name}: {flag} in args; expected it in the plan's field {FIELD_OF_FLAG[flag]}"
-            )
+        field = field_of(flag)
+        if field is not None:
+            raise InputError(f"worker {worker.name}: {flag} in args; expected it in the plan's field {field}")
     words = [sys.executable, "-W", "ignore::UserWarning", "-m", "sglang.launch_server"]
     words += ["--model-path", plan.model.path, "--served-model-name", plan.model.served_name]
     words += ["--device", plan.engine.device, "--host", plan.host, "--port", str(worker.port)]
@@ -41,6 +40,13 @@ def command(plan: Plan, worker: Worker) -> list[str]:
     if worker.bootstrap_port is not None:
         words += ["--disaggregation-bootstrap-port", str(worker.bootstrap_port)]
     return words + worker.args
+
+
+def field_of(flag: str) -> str | None:
+    """The plan's field that sets `flag`, also where it is abbreviated, as SGLang's parser allows; None for others."""
+    if len(flag) < len("--x") or not flag.startswith("--"):
+        return None
+    return next((field for known, field in FIELD_OF_FLAG.items() if known.startswith(flag)), None)
 
 
 def environment(plan: Plan, worker: Worker) -> dict[str, str]:

@@ -33,6 +33,8 @@ def flags(words: list[str]) -> list[tuple[str, str]]:
 
 def same(planned: str, reported: object) -> bool:
     """Whether a planned word and a reported JSON value are the same setting."""
+    if isinstance(reported, list):
+        return planned.split() == [str(value) for value in reported]
     if isinstance(reported, bool):
         return planned == str(reported)
     if isinstance(reported, int | float):

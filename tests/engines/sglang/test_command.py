@@ -24,7 +24,7 @@ def test_an_aggregated_worker_disaggregates_nothing(make_plan):
     assert not [word for word in command(plan, plan.workers[0]) if word.startswith("--disaggregation")]
 
 
-@pytest.mark.parametrize("flag", sorted(FIELD_OF_FLAG))
+@pytest.mark.parametrize("flag", [*sorted(FIELD_OF_FLAG), "--hos", "--served", "--nccl"])
 @pytest.mark.parametrize("form", ["{} 1", "{}=1"])
 def test_an_argument_that_a_field_sets_is_refused(make_plan, flag, form):
     plan = make_plan("single")

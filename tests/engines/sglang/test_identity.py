@@ -51,7 +51,15 @@ def test_what_the_server_does_not_report_is_not_taken_for_equal(plan):
 
 @pytest.mark.parametrize(
     "planned, value, equal",
-    [("0.1", 0.1, True), ("8", 8, True), ("True", True, True), ("8", None, False), ("x", 8, False), ("1", True, False)],
+    [
+        ("0.1", 0.1, True),
+        ("8", 8, True),
+        ("True", True, True),
+        ("8", None, False),
+        ("x", 8, False),
+        ("1", True, False),
+        ("1 2", [1, 2], True),
+    ],
 )
 def test_same(planned, value, equal):
     assert same(planned, value) is equal
