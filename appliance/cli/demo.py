@@ -1,11 +1,11 @@
 """`appliance demo`"""
 
-import signal
 import sys
 from pathlib import Path
 
 import click
 
+from appliance.cli.interrupt import interruptible
 from appliance.cli.options import base_port_option, json_option, state_option, topology_option
 from appliance.paths import cache_directory
 
@@ -33,8 +33,7 @@ def command(topology: str, keep: bool, base_port: int, state_dir: Path, cache_di
     from appliance.demo.run import run_demo
     from appliance.plan.ports import PortRange
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    interruptible()
     with shown_demo() as listener:
         record = run_demo(topology, state_dir, cache_dir, keep, PortRange(base_port), listener)
     if as_json:

@@ -1,10 +1,10 @@
 """`appliance up`"""
 
-import signal
 from pathlib import Path
 
 import click
 
+from appliance.cli.interrupt import interruptible
 from appliance.cli.options import plan_argument, state_option
 from appliance.documents import Plan
 
@@ -15,8 +15,7 @@ from appliance.documents import Plan
 @click.option("--detach", is_flag=True, help="Return once the plan serves; it goes on in the background.")
 def command(plan_file: Path, state_dir: Path, detach: bool) -> None:
     """Run PLAN on this machine until Ctrl-C: start its workers and router, watch them, stop them."""
-    for number in (signal.SIGTERM, signal.SIGHUP):  # until the supervisor takes them over
-        signal.signal(number, signal.default_int_handler)
+    interruptible()
     from appliance.cli.output import say, step
     from appliance.cli.run_progress import RunProgress
     from appliance.supervisor.background import start_in_background

@@ -6,6 +6,7 @@ import time
 
 import httpx
 import psutil
+import pytest
 
 from appliance.supervisor import session
 from tests.helpers.cli import appliance, state, status, wait_for
@@ -52,27 +53,32 @@ def test_a_pair_answers_as_planned_and_its_death_is_seen_by_client_and_status(ru
 
     ending = stream_until_it_breaks(pair.plan().endpoint(), kill_decode)
     assert "error in the stream" in ending or "Error" in ending, ending
-    wait_for(lambda: failed_process(pair, "decode"), killed_at[0] + 5 - time.monotonic(), "the state shows the death")
+    wait_for(
+        lambda: process_state(pair, "decode")["last_error"],
+        killed_at[0] + 5 - time.monotonic(),
+        "the state shows the death",
+    )
     wait_for(lambda: state(pair.state_dir)["phase"] == "failed", 30, "the pair went down with it")
     shown = appliance("status", "--state-dir", pair.state_dir)
     assert shown.returncode == 1
     assert "decode was ended by SIGKILL; its last log lines:" in shown.stdout
 
 
-def failed_process(run, name: str) -> bool:
-    return any(p["name"] == name and p["last_error"] for p in state(run.state_dir)["processes"])
+def process_state(run, name: str) -> dict:
+    return next(p for p in state(run.state_dir)["processes"] if p["name"] == name)
 
 
-def test_a_worker_that_lost_its_scheduler_is_started_again_and_answers_as_before(run, reference):
+@pytest.mark.parametrize("name", ["prefill", "decode"])
+def test_a_worker_that_lost_its_scheduler_is_started_again_and_answers_as_before(run, reference, name):
     pair = run("pd", on_worker_exit="restart")
-    leader = pair.session_of("decode")
+    leader = pair.session_of(name)
     scheduler = next(p for p in session.members(leader) if p.cmdline()[:1] == ["sglang::scheduler"])
     scheduler.kill()
-    wait_for(lambda: failed_process(pair, "decode"), 5, "the loss is reported")
-    wait_for(lambda: status(pair.state_dir)["processes"][1]["answers"], 90, "decode answers again")
-    assert status(pair.state_dir)["processes"][1]["restarts"] == 1
+    wait_for(lambda: process_state(pair, name)["last_error"], 5, "the loss is reported")
+    wait_for(lambda: process_state(pair, name)["phase"] == "serving", 90, "it serves again")
+    assert process_state(pair, name)["restarts"] == 1
     assert not psutil.pid_exists(leader)
-    wait_for(lambda: completes(pair), 60, "the router has decode again")
+    wait_for(lambda: completes(pair), 60, "the router has it again")
     golden = pair.golden(reference)
     assert golden.returncode == 0, golden.stdout
     assert appliance("status", "--state-dir", pair.state_dir).returncode == 0
