@@ -39,7 +39,7 @@ def make_plan(demo_model):
         plan = plan_on_cpu(
             topology,
             model_report(demo_model),
-            machine_report(),
+            machine_report().model_copy(update={"gpus": []}),
             engine_report(),
             served_name="demo",
             ports=free_range(),
