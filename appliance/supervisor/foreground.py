@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from appliance.documents import Plan, RunState
+from appliance.errors import InputError
 from appliance.preflight.before_start import require_startable
 from appliance.preflight.ports import require_free
 from appliance.supervisor.recovery import recover
@@ -26,16 +27,13 @@ def serve(
     require_startable(plan)
     directory = StateDirectory(state_dir)
     directory.prepare()
-    directory.acquire()
+    directory.acquire()  # until this process ends: whoever sees the folder free must find nothing of this run
+    recovered = recover(directory)
+    if recovered:
+        on_recovery(recovered)
     try:
-        recovered = recover(directory)
-        if recovered:
-            on_recovery(recovered)
-        try:
-            require_free(plan)  # only now: a run that was killed may have held the same ports
-        except Exception:
-            directory.discard_if_new()
-            raise
-        asyncio.run(Supervisor(plan, directory, on_change).run())
-    finally:
-        directory.release()
+        require_free(plan)  # only now: a run that was killed may have held the same ports
+    except InputError:
+        directory.discard_if_new()
+        raise
+    asyncio.run(Supervisor(plan, directory, on_change).run())

@@ -26,7 +26,7 @@ READ_BYTES = 65536
 
 
 class SupervisedProcess:
-    """A worker or the router of a run. `answers` tells whether it serves now."""
+    """A worker or the router of a run. `is_ready` tells whether it serves yet, `answers` whether it still does."""
 
     def __init__(
         self,
@@ -35,6 +35,7 @@ class SupervisedProcess:
         plan_file: Path,
         scratch: Path,
         log: ProcessLog,
+        is_ready: Callable[[], Awaitable[bool]],
         answers: Callable[[], Awaitable[bool]],
     ):
         self.name = name
@@ -50,6 +51,7 @@ class SupervisedProcess:
         self.log = log
         self._plan_file = plan_file
         self._scratch = scratch
+        self._is_ready = is_ready
         self._answers = answers
         self._process: subprocess.Popen | None = None
         self._exited = asyncio.Event()
@@ -109,7 +111,7 @@ class SupervisedProcess:
 
     async def _watch(self, start_timeout_s: float) -> str:
         started = time.monotonic()
-        while not await self._answers():
+        while not await self._is_ready():
             if time.monotonic() - started > start_timeout_s:
                 return f"did not answer within {start_timeout_s:.0f} s of its start"
             await asyncio.sleep(READY_POLL_S)

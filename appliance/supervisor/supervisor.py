@@ -16,7 +16,7 @@ import psutil
 
 from appliance.documents import Phase, Plan, RunState
 from appliance.engines.sglang.health import generates
-from appliance.engines.smg.health import has_workers
+from appliance.engines.smg.health import has_workers, is_alive
 from appliance.errors import CheckFailed, InputError
 from appliance.supervisor.completion import completes
 from appliance.supervisor.log import ProcessLog
@@ -26,6 +26,11 @@ from appliance.supervisor.state import StateDirectory
 TICK_S = 1.0
 ROUTER = "router"
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+RESTART_PAUSE_S = 5.0
+"""Before the first restart, doubled for each further one: long enough for the peers of a worker to notice its death.
+SGLang's decode keeps the NIXL state of a prefill that is back before two heartbeats were missed (SGLang 0.5.23,
+srt/disaggregation/common/conn.py), and every request then waits for ever."""
+LONGEST_PAUSE_S = 30.0
 HEALTHY_S = 600.0
 """A worker that has served for so long starts anew with all the restarts that the plan allows."""
 
@@ -51,15 +56,21 @@ class Supervisor:
         self._scratch.mkdir(mode=0o700)
         plan_file = self._scratch / "plan.json"
         self.plan.write(plan_file)
-        wanted = [(w.name, w.port, partial(generates, self.plan.url(w.port))) for w in self.plan.workers]
+        wanted = [(w.name, w.port, generates, generates) for w in self.plan.workers]
         if self.plan.router:
-            port = self.plan.router.port
-            wanted.append((ROUTER, port, partial(has_workers, self.plan.url(port))))
+            # a router without workers is not ready, but it is not the router that has failed
+            wanted.append((ROUTER, self.plan.router.port, has_workers, is_alive))
         return [
             SupervisedProcess(
-                name, port, plan_file, self._scratch, ProcessLog(name, self.directory.log_of(name)), answers
+                name,
+                port,
+                plan_file,
+                self._scratch,
+                ProcessLog(name, self.directory.log_of(name)),
+                is_ready=partial(is_ready, self.plan.url(port)),
+                answers=partial(answers, self.plan.url(port)),
             )
-            for name, port, answers in wanted
+            for name, port, is_ready, answers in wanted
         ]
 
     async def run(self) -> None:
@@ -125,7 +136,7 @@ class Supervisor:
                 raise CheckFailed(report)
             await process.stop(grace_s=0)
             process.restarts += 1
-            await asyncio.sleep(min(2.0 ** (process.restarts - 1), 30.0))
+            await asyncio.sleep(min(RESTART_PAUSE_S * 2 ** (process.restarts - 1), LONGEST_PAUSE_S))
 
     async def _announce_ready(self, process: SupervisedProcess) -> None:
         await process.ready.wait()

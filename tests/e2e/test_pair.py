@@ -77,6 +77,7 @@ def test_a_worker_that_lost_its_scheduler_is_started_again_and_answers_as_before
     wait_for(lambda: process_state(pair, name)["last_error"], 5, "the loss is reported")
     wait_for(lambda: process_state(pair, name)["phase"] == "serving", 90, "it serves again")
     assert process_state(pair, name)["restarts"] == 1
+    assert process_state(pair, "router")["restarts"] == 0
     assert not psutil.pid_exists(leader)
     wait_for(lambda: completes(pair), 60, "the router has it again")
     golden = pair.golden(reference)

@@ -23,7 +23,7 @@ def worker(tmp_path, monkeypatch):
         stand_in.chmod(0o755)
         monkeypatch.setattr("appliance.supervisor.process.sys.executable", str(stand_in))
         log = ProcessLog("worker", tmp_path / "worker.log")
-        return SupervisedProcess("worker", 1, tmp_path / "plan.json", tmp_path, log, never_answers)
+        return SupervisedProcess("worker", 1, tmp_path / "plan.json", tmp_path, log, never_answers, never_answers)
 
     return make
 

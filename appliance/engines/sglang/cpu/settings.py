@@ -24,6 +24,11 @@ PD_ENV = [
         "0",
         "sending a cached prefix early needs a CUDA event; without this the second equal prompt ends prefill",
     ),
+    Setting(
+        "SGLANG_DISAGGREGATION_HEARTBEAT_INTERVAL",
+        "2",
+        "decode must miss two heartbeats of a prefill that is started again, or it goes on with the dead one",
+    ),
 ]
 MODEL_ENV = [Setting("HF_HUB_OFFLINE", "1", "the model is a local folder; a server downloads nothing")]
 
