@@ -6,7 +6,7 @@ library serves every torch that can tell a pointer and a stream.
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_void_p
+from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_uint32, c_void_p
 from functools import cache
 from pathlib import Path
 
@@ -18,9 +18,9 @@ class Source(Structure):
     """SparseMlaSource of sparse_mla_decode.h."""
 
     _fields_ = [
-        ("cache", c_void_p), ("page_stride", c_int64), ("indices", c_void_p), ("indices_stride", c_int64),
+        ("cache", c_void_p), ("indices", c_void_p), ("indices_stride", c_int64),
         ("lengths", c_void_p), ("width", c_int32), ("capacity", c_int32), ("log2_page_size", c_int32),
-        ("reserved", c_int32),
+        ("page_stride16", c_uint32),
     ]  # fmt: skip
 
 

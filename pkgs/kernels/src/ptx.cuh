@@ -20,7 +20,7 @@ __device__ __forceinline__ void cp_async_wait() { asm volatile("cp.async.wait_gr
 // d += a * b, a 16x16 (row), b 16x8 (col), bf16 with fp32 accumulation.
 __device__ __forceinline__ void mma_bf16(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
                                          uint32_t b0, uint32_t b1) {
-  asm volatile(
+  asm(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
@@ -36,6 +36,18 @@ __device__ __forceinline__ uint32_t transpose_8x8(uint32_t a) {
 __device__ __forceinline__ uint32_t mul_bf16x2(uint32_t a, uint32_t b) {
   uint32_t d;
   asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+  return d;
+}
+
+// Exact: every e4m3 value is an f16 value and, by its three bits of mantissa, a bf16 value.
+__device__ __forceinline__ uint32_t e4m3x2_to_bf16x2(uint16_t a) {
+  uint32_t d;
+  asm("{.reg .b32 h; .reg .b16 l, u; .reg .f32 fl, fu;\n"
+      "cvt.rn.f16x2.e4m3x2 h, %1;\n"
+      "mov.b32 {l, u}, h;\n"
+      "cvt.f32.f16 fl, l;\n"
+      "cvt.f32.f16 fu, u;\n"
+      "cvt.rn.bf16x2.f32 %0, fu, fl;}\n" : "=r"(d) : "h"(a));
   return d;
 }
 
@@ -56,7 +68,8 @@ __device__ __forceinline__ uint32_t cluster_size() {
   asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
   return r;
 }
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+// Relaxed: says that this thread has come here and orders no memory.
+__device__ __forceinline__ void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 // The address of `shared` in the shared memory of another block of the cluster.
 __device__ __forceinline__ uint32_t map_to_rank(uint32_t shared, uint32_t rank) {
@@ -64,16 +77,31 @@ __device__ __forceinline__ uint32_t map_to_rank(uint32_t shared, uint32_t rank) 
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(shared), "r"(rank));
   return r;
 }
-__device__ __forceinline__ float2 load_cluster_f2(uint32_t a) {
-  float2 v;
-  asm volatile("ld.shared::cluster.v2.f32 {%0,%1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(a) : "memory");
-  return v;
+
+// A barrier in shared memory that one thread arrives at and that counts the bytes of asynchronous stores.
+__device__ __forceinline__ void mbarrier_init(uint32_t barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" ::"r"(barrier) : "memory");
 }
-__device__ __forceinline__ float4 load_cluster_f4(uint32_t a) {
-  float4 v;
-  asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(a) : "memory");
-  return v;
+__device__ __forceinline__ void mbarrier_expect(uint32_t barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity) {
+  uint32_t done;
+  do {
+    asm volatile(
+        "{.reg .pred p;\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+  } while (!done);
+}
+// Stores to the shared memory of a block of the cluster and counts the bytes at that block's barrier.
+__device__ __forceinline__ void store_async(uint32_t at, float2 v, uint32_t barrier) {
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1,%2}, [%3];"
+               ::"r"(at), "f"(v.x), "f"(v.y), "r"(barrier) : "memory");
+}
+__device__ __forceinline__ void store_async(uint32_t at, float4 v, uint32_t barrier) {
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];"
+               ::"r"(at), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(barrier) : "memory");
 }
 
 }  // namespace ptx

@@ -22,6 +22,7 @@ namespace sparse_mla {
 
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * 32;
+constexpr int kMaxCluster = 16;
 constexpr float kLog2e = 1.4426950408889634f;
 constexpr float kLn2 = 0.6931471805599453f;
 constexpr float kInf = __builtin_huge_valf();
@@ -38,38 +39,32 @@ struct Shared {
   static constexpr int kScores = kStages * kStage;
   static constexpr int kPipeline = kScores + kWarps * kHeads * kScoreStride * 4;
   static constexpr int kMergeHeads = kHeads < 32 ? kHeads : 32;      // heads merged at a time
-  static constexpr int kMergeStride = Layout::kHeadDim + 4;          // floats a head, likewise
-  static constexpr int kMerge = kMergeHeads * kMergeStride * 4;
+  static constexpr int kMerge = kMergeHeads * Layout::kHeadDim * 4;
   static constexpr int kProbs = kPipeline > kMerge ? kPipeline : kMerge;
   static constexpr int kRescale = kProbs + kHeads * kTile * 2;
-  static constexpr int kMaxSum = kRescale + kHeads * 4;
-  static constexpr int kFlag = kMaxSum + kHeads * 8;
-  static constexpr int kBytes = kFlag + 16;
+  static constexpr int kMaxSum = kRescale + kHeads * 4;              // of this block
+  static constexpr int kAllMaxSum = kMaxSum + kHeads * 8;            // of all blocks of the cluster
+  static constexpr int kSink = kAllMaxSum + kMaxCluster * kHeads * 8;
+  static constexpr int kBarrier = kSink + kHeads * 4;
+  static constexpr int kFlag = kBarrier + 8;
+  static constexpr int kBytes = kFlag + 8;
   static_assert(kBytes <= 99 * 1024, "a block of sm_120 has 99 KB");
 };
 
-// fp8 e4m3 -> bf16, four values, each divided by 2^120: the exponent bits move, the multiplication by the scale
-// (see scale_factor) puts the bias right and also turns subnormals into what they mean.
+// fp8 e4m3 -> bf16 without its scale: exact, NaN stays NaN.
 __device__ __forceinline__ void unpack_e4m3(uint32_t x, uint32_t& low, uint32_t& high) {
-  const uint32_t a = __byte_perm(x, 0, 0x1404), b = __byte_perm(x, 0, 0x3424);
-  low = (a & 0x80008000u) | ((a >> 4) & 0x07f007f0u);
-  high = (b & 0x80008000u) | ((b >> 4) & 0x07f007f0u);
+  low = ptx::e4m3x2_to_bf16x2(uint16_t(x)), high = ptx::e4m3x2_to_bf16x2(uint16_t(x >> 16));
 }
 
-// True if one of the 16 bytes is the NaN of e4m3fn (0x7f or 0xff), which the unpacking above would read as a number.
-__device__ __forceinline__ bool has_nan_e4m3(uint4 x) {
-  constexpr uint32_t kMagnitude = 0x7f7f7f7fu, kOne = 0x01010101u;
-  return (((x.x & kMagnitude) + kOne) | ((x.y & kMagnitude) + kOne) | ((x.z & kMagnitude) + kOne) |
-          ((x.w & kMagnitude) + kOne)) & 0x80808080u;
-}
-
-// The two bf16 factors whose product is 2^120 * 2^(s - 127). One alone cannot hold the upper half of the scales.
-constexpr int kOneFactorScale = 134;
-__device__ __forceinline__ uint32_t scale_factor(uint32_t s) {
-  return (min(s, uint32_t(kOneFactorScale)) + 120) * 0x00800080u;
-}
-__device__ __forceinline__ uint32_t large_scale_factor(uint32_t s) {
-  return s == 255 ? 0x7fc07fc0u : (max(s, uint32_t(kOneFactorScale)) - 7) * 0x00800080u;
+// UE8M0 scales. A power of two commutes with rounding, so it is applied where it is cheapest: to the scores in fp32, and
+// to the probabilities in bf16. At the ends of its range that would lose bits or hide an overflow of the bf16 value; there
+// the values themselves are scaled, and the scale becomes one.
+constexpr uint32_t kScaleOne = 127;
+__device__ __forceinline__ bool is_extreme(uint32_t s) { return s - 32 > 215; }
+__device__ __forceinline__ float scale_f32(uint32_t s) { return __uint_as_float(s << 23); }
+__device__ __forceinline__ uint32_t scale_bf16x2(uint32_t s) { return s * 0x00800080u; }
+__device__ __forceinline__ uint32_t extreme_scale_bf16x2(uint32_t s) {
+  return s == 0 ? 0x00400040u : s == 255 ? 0x7fc07fc0u : scale_bf16x2(s);
 }
 
 __device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
@@ -94,8 +89,12 @@ __device__ __forceinline__ void store_shared(uint32_t a, uint32_t v) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(a), "r"(v) : "memory");
 }
 
+// Integers in the order of the floats they stand for; its own inverse.
+__device__ __forceinline__ int ordered(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
+
 template <int kWidth>
 __device__ __forceinline__ float reduce_max(float v) {
+  if (kWidth == 32) return __int_as_float(ordered(__reduce_max_sync(~0u, ordered(__float_as_int(v)))));
 #pragma unroll
   for (int d = kWidth / 2; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(~0u, v, d));
   return v;
@@ -107,158 +106,200 @@ __device__ __forceinline__ float reduce_sum(float v) {
   return v;
 }
 
-// The tokens of one tile, as one warp sees them: lane t knows token t.
+// The tokens of one tile, as one warp sees them: lane t knows token t. Invalid tokens stand at the start of the cache.
 struct TileTokens {
-  int source;      // which cache
-  int index;       // flat token number, 0 where invalid
-  uint32_t valid;  // bit t: token t takes part
+  const uint8_t* cache;
+  const uint8_t* scale;  // of this lane's token, group 0
+  uint32_t row16;        // of this lane's token, units of 16 bytes from `cache`
+  uint32_t valid;        // bit t: token t takes part; 0: no tile is left
 };
 
-// Two memory round trips stand before the first data: the index and the length. Reading the index needs no length.
-template <int kTile>
-struct TokenLists {
-  const SparseMlaDecodeParams& p;
-  int batch;
-  int tiles[2];  // tiles of each list by its width
-
-  __device__ TokenLists(const SparseMlaDecodeParams& params, int row) : p(params), batch(row) {
-    tiles[0] = (p.source[0].width + kTile - 1) / kTile;
-    tiles[1] = (p.source[1].width + kTile - 1) / kTile;
+// Deals out the tiles of a block. Indices are read kAhead tiles before they are needed, and before the lengths that say
+// whether they count: two memory round trips would otherwise stand before the first key.
+template <class Layout, int kTile, int kAhead>
+class TileQueue {
+ public:
+  __device__ TileQueue(const SparseMlaDecodeParams& params, int row)
+      : p(params), row_(row), window_tiles_((p.source[0].width + kTile - 1) / kTile), tile_(blockIdx.x) {
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) raw_[i] = raw_index(tile_ + i * gridDim.x);
+    lengths_[0] = length(0), lengths_[1] = length(1);
+    end_ = lengths_[1] > 0 ? window_tiles_ + (lengths_[1] + kTile - 1) / kTile : (lengths_[0] + kTile - 1) / kTile;
   }
+
+  // The next tile that holds a valid token.
+  __device__ TileTokens next() {
+    TileTokens t;
+    do {
+      t = locate(raw_[0]);
+#pragma unroll
+      for (int i = 0; i + 1 < kAhead; ++i) raw_[i] = raw_[i + 1];
+      raw_[kAhead - 1] = raw_index(tile_ + kAhead * gridDim.x);
+      tile_ += gridDim.x;
+    } while (t.valid == 0 && tile_ < end_);
+    return t;
+  }
+
+ private:
   __device__ int raw_index(int tile) const {
-    const int s = tile >= tiles[0];
-    const int position = (tile - (s ? tiles[0] : 0)) * kTile + lane_id();
-    if (tile >= tiles[0] + tiles[1] || lane_id() >= kTile || position >= p.source[s].width) return -1;
-    return __ldg(p.source[s].indices + batch * p.source[s].indices_stride + position);
+    const bool extra = tile >= window_tiles_;
+    const int position = (tile - (extra ? window_tiles_ : 0)) * kTile + lane_id();
+    const int32_t* from = extra ? p.source[1].indices + row_ * p.source[1].indices_stride
+                                : p.source[0].indices + row_ * p.source[0].indices_stride;
+    return lane_id() < kTile && position < (extra ? p.source[1].width : p.source[0].width) ? __ldg(from + position) : -1;
   }
   __device__ int length(int s) const {
-    if (p.source[s].width == 0) return 0;
-    return p.source[s].lengths ? min(__ldg(p.source[s].lengths + batch), p.source[s].width) : p.source[s].width;
+    const int width = p.source[s].width;
+    return p.source[s].lengths && width > 0 ? min(__ldg(p.source[s].lengths + row_), width) : width;
   }
-  __device__ TileTokens tokens(int tile, int raw, const int (&lengths)[2]) const {
-    const int s = tile >= tiles[0];
-    const int position = (tile - (s ? tiles[0] : 0)) * kTile + lane_id();
-    const bool valid = position < (s ? lengths[1] : lengths[0]) && uint32_t(raw) < uint32_t(p.source[s].capacity);
-    return {s, valid ? raw : 0, __ballot_sync(~0u, valid)};
+  __device__ TileTokens locate(int raw) const {
+    const bool extra = tile_ >= window_tiles_;
+    const int position = (tile_ - (extra ? window_tiles_ : 0)) * kTile + lane_id();
+    const uint32_t capacity = extra ? p.source[1].capacity : p.source[0].capacity;
+    const uint32_t stride16 = extra ? p.source[1].page_stride16 : p.source[0].page_stride16;
+    const int shift = extra ? p.source[1].log2_page_size : p.source[0].log2_page_size;
+    const bool valid = lane_id() < kTile && position < (extra ? lengths_[1] : lengths_[0]) && uint32_t(raw) < capacity;
+    const uint32_t index = valid ? raw : 0, page = index >> shift, offset = index - (page << shift);
+    TileTokens t;
+    t.cache = static_cast<const uint8_t*>(extra ? p.source[1].cache : p.source[0].cache);
+    t.row16 = page * stride16 + offset * (Layout::kTokenBytes / 16);
+    t.scale = t.cache + uint64_t(page) * (stride16 * 16) + ((Layout::kTokenBytes << shift) + offset * Layout::kScaleBytes);
+    t.valid = __ballot_sync(~0u, valid);
+    return t;
   }
+
+  const SparseMlaDecodeParams& p;
+  int row_, window_tiles_, tile_, end_;
+  int raw_[kAhead], lengths_[2];
 };
 
 // Starts the copy of this warp's slice of a tile into one stage and notes there which tokens are valid.
 template <class Layout, class Smem, int kTile>
-__device__ __forceinline__ void fetch(const SparseMlaDecodeParams& p, const TileTokens& tile, uint32_t stage) {
+__device__ __forceinline__ void fetch(const TileTokens& tile, uint32_t stage) {
   const int lane = lane_id(), warp = threadIdx.x / 32, quad = lane & 3;
-  const SparseMlaSource& src = p.source[tile.source];
-  const auto* cache = static_cast<const uint8_t*>(src.cache);
-  const int shift = src.log2_page_size, page_mask = (1 << shift) - 1;
   const bool fp8 = warp < Layout::kFp8Groups;
   if (lane == 0) store_shared(stage + Smem::kMasks + warp * 4, tile.valid);
-  if (tile.valid == 0) return;
-  if (fp8 && lane < kTile) {
-    const uint8_t* scale = cache + int64_t(tile.index >> shift) * src.page_stride +
-                           (Layout::kTokenBytes << shift) + (tile.index & page_mask) * Layout::kScaleBytes;
-    ptx::cp_async_4(stage + Smem::kScales + (warp * kTile + lane) * 4, scale + (warp & ~3), tile.valid >> lane & 1);
-  }
+  if (fp8 && lane < kTile)
+    ptx::cp_async_4(stage + Smem::kScales + (warp * kTile + lane) * 4, tile.scale + (warp & ~3), tile.valid >> lane & 1);
+  const uint8_t* slice = tile.cache + Layout::group_offset(warp) + quad * (fp8 ? 16 : 32);
 #pragma unroll
   for (int i = 0; i < kTile / 8; ++i) {
     const int t = i * 8 + lane / 4;
-    const int index = __shfl_sync(~0u, tile.index, t);
+    const uint8_t* from = slice + uint64_t(__shfl_sync(~0u, tile.row16, t)) * 16;
     const bool valid = tile.valid >> t & 1;
-    const uint8_t* row = cache + int64_t(index >> shift) * src.page_stride +
-                         (index & page_mask) * Layout::kTokenBytes + Layout::group_offset(warp);
-    ptx::cp_async_16(stage + (i * kThreads + threadIdx.x) * 16, row + quad * (fp8 ? 16 : 32), valid);
-    if (!fp8) ptx::cp_async_16(stage + Smem::kRotary + (i * 32 + lane) * 16, row + quad * 32 + 16, valid);
+    ptx::cp_async_16(stage + (i * kThreads + threadIdx.x) * 16, from, valid);
+    if (!fp8) ptx::cp_async_16(stage + Smem::kRotary + (i * 32 + lane) * 16, from + 16, valid);
   }
+  ptx::cp_async_commit();
 }
 
-// Reads a fetched slice as bf16 pairs: k[i][j] of a lane holds values 16 * (lane % 4) + 2j, + 1 of token 8i + lane / 4.
-template <class Layout, class Smem, int kTile>
-__device__ __forceinline__ void dequantize(uint32_t stage, uint32_t (&k)[kTile / 8][8]) {
-  const int lane = lane_id(), warp = threadIdx.x / 32;
-  if (warp < Layout::kFp8Groups) {
-    uint32_t scale[kTile / 8];
-    bool large = false;
+// A warp's slice of a tile, 8 x 64 values a block of tokens.
+template <int kTile>
+struct Slice {
+  static constexpr int kBlocks = kTile / 8;
+  uint4 raw[kBlocks], raw_high[kBlocks];  // as fetched; the second only where values are bf16
+  uint32_t k[kBlocks][8];    // bf16 pairs: values 16 * (lane % 4) + 2j, + 1 of token 8i + lane / 4, without the scale
+  uint32_t scale[kBlocks];   // UE8M0
+
+  template <class Layout, class Smem>
+  __device__ __forceinline__ void load(uint32_t stage) {
+    const int lane = lane_id(), warp = threadIdx.x / 32;
+    const bool fp8 = warp < Layout::kFp8Groups;
 #pragma unroll
-    for (int i = 0; i < kTile / 8; ++i) {
-      scale[i] = load_shared_byte(stage + Smem::kScales + (warp * kTile + i * 8 + lane / 4) * 4 + (warp & 3));
-      const uint4 raw = load_shared(stage + (i * kThreads + threadIdx.x) * 16);
-      if (has_nan_e4m3(raw)) scale[i] = 255;
-      large |= scale[i] > kOneFactorScale;
-      unpack_e4m3(raw.x, k[i][0], k[i][1]);
-      unpack_e4m3(raw.y, k[i][2], k[i][3]);
-      unpack_e4m3(raw.z, k[i][4], k[i][5]);
-      unpack_e4m3(raw.w, k[i][6], k[i][7]);
-      const uint32_t factor = scale_factor(scale[i]);
+    for (int i = 0; i < kBlocks; ++i) {
+      raw[i] = load_shared(stage + (i * kThreads + threadIdx.x) * 16);
+      scale[i] = kScaleOne;
+      if (fp8)
+        scale[i] = load_shared_byte(stage + Smem::kScales + (warp * kTile + i * 8 + lane / 4) * 4 + (warp & 3));
+      else
+        raw_high[i] = load_shared(stage + Smem::kRotary + (i * 32 + lane) * 16);
+    }
+  }
+
+  // Selects instead of branches between the two kinds of warps: the compiler then schedules this code into the waits of
+  // its surroundings.
+  template <class Layout>
+  __device__ __forceinline__ void unpack() {
+    const bool fp8 = threadIdx.x / 32 < Layout::kFp8Groups;
+#pragma unroll
+    for (int i = 0; i < kBlocks; ++i) {
+      const uint32_t words[4] = {raw[i].x, raw[i].y, raw[i].z, raw[i].w};
+      const uint32_t high[4] = {raw_high[i].x, raw_high[i].y, raw_high[i].z, raw_high[i].w};
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const uint32_t unpacked = ptx::e4m3x2_to_bf16x2(uint16_t(words[j / 2] >> 16 * (j % 2)));
+        k[i][j] = fp8 ? unpacked : j < 4 ? words[j] : high[j - 4];
+      }
+    }
+  }
+
+  // See is_extreme.
+  __device__ __forceinline__ void apply_extreme_scales() {
+    bool extreme = false;
+#pragma unroll
+    for (int i = 0; i < kBlocks; ++i) extreme |= is_extreme(scale[i]);
+    if (!__any_sync(~0u, extreme)) return;
+#pragma unroll
+    for (int i = 0; i < kBlocks; ++i) {
+      const uint32_t factor = extreme_scale_bf16x2(scale[i]);
+      scale[i] = kScaleOne;
 #pragma unroll
       for (int j = 0; j < 8; ++j) k[i][j] = ptx::mul_bf16x2(k[i][j], factor);
     }
-    if (__any_sync(~0u, large)) {
-#pragma unroll
-      for (int i = 0; i < kTile / 8; ++i) {
-        const uint32_t factor = large_scale_factor(scale[i]);
-#pragma unroll
-        for (int j = 0; j < 8; ++j) k[i][j] = ptx::mul_bf16x2(k[i][j], factor);
-      }
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < kTile / 8; ++i) {
-      const uint4 a = load_shared(stage + (i * kThreads + threadIdx.x) * 16);
-      const uint4 b = load_shared(stage + Smem::kRotary + (i * 32 + lane) * 16);
-      k[i][0] = a.x, k[i][1] = a.y, k[i][2] = a.z, k[i][3] = a.w;
-      k[i][4] = b.x, k[i][5] = b.y, k[i][6] = b.z, k[i][7] = b.w;
-    }
-  }
-}
-
-// Divides by the softmax denominator and stores four values of one head. l == 0: no valid token.
-__device__ __forceinline__ void finish(const SparseMlaDecodeParams& p, int row, int head, int dim, float4 acc, float m,
-                                       float l) {
-  const float sink = p.sink ? ptx::exp2(__ldg(p.sink + head) * kLog2e - m) : 0.f;
-  const float inverse = l == 0.f ? 0.f : 1.f / (l + sink);
-  const int64_t at = int64_t(row) * p.heads + head;
-  __nv_bfloat162 low = __floats2bfloat162_rn(acc.x * inverse, acc.y * inverse);
-  __nv_bfloat162 high = __floats2bfloat162_rn(acc.z * inverse, acc.w * inverse);
-  uint2 packed{reinterpret_cast<uint32_t&>(low), reinterpret_cast<uint32_t&>(high)};
-  *reinterpret_cast<uint2*>(static_cast<__nv_bfloat16*>(p.out) + at * 512 + dim) = packed;
-  if (dim == 0) p.lse[at] = l == 0.f ? -kInf : (m + log2f(l)) * kLn2;
-}
-
-// Weights and common maximum of up to 32 partial softmaxes; lane i holds the i-th (maximum, sum).
-struct Merge {
-  float weight, m, l;
-  __device__ explicit Merge(float2 ml) {
-    m = reduce_max<32>(ml.x);
-    weight = ml.x == -kInf ? 0.f : ptx::exp2(ml.x - m);
-    l = reduce_sum<32>(weight * ml.y);
   }
 };
 
-__device__ __forceinline__ void add_scaled(float4& acc, float w, float4 v) {
-  acc.x += w * v.x, acc.y += w * v.y, acc.z += w * v.z, acc.w += w * v.w;
+// The sum of partial softmaxes of one head, each with its own maximum; -inf: it saw no valid token.
+struct Merged {
+  float4 acc{};
+  float m = -kInf, l = 0.f;
+
+  // Loads are of the form load_max_sum(i) -> {maximum, sum} and load(i) -> four values.
+  template <class LoadMaxSum, class Load>
+  __device__ __forceinline__ Merged(int parts, LoadMaxSum&& load_max_sum, Load&& load) {
+#pragma unroll 8
+    for (int i = 0; i < parts; ++i) m = fmaxf(m, load_max_sum(i).x);
+    const float m_safe = m == -kInf ? 0.f : m;
+#pragma unroll 8
+    for (int i = 0; i < parts; ++i) {
+      const float2 ml = load_max_sum(i);
+      const float4 v = load(i);
+      const float w = ptx::exp2(ml.x - m_safe);
+      acc.x += w * v.x, acc.y += w * v.y, acc.z += w * v.z, acc.w += w * v.w;
+      l += w * ml.y;
+    }
+  }
+};
+
+// Divides by the softmax denominator and stores four values of one head. l == 0: no valid token.
+__device__ __forceinline__ void finish(const SparseMlaDecodeParams& p, int64_t row_head, int dim, const Merged& s, float sink) {
+  const float inverse = s.l == 0.f ? 0.f : 1.f / (s.l + ptx::exp2(sink * kLog2e - s.m));
+  __nv_bfloat162 low = __floats2bfloat162_rn(s.acc.x * inverse, s.acc.y * inverse);
+  __nv_bfloat162 high = __floats2bfloat162_rn(s.acc.z * inverse, s.acc.w * inverse);
+  uint2 packed{reinterpret_cast<uint32_t&>(low), reinterpret_cast<uint32_t&>(high)};
+  *reinterpret_cast<uint2*>(static_cast<__nv_bfloat16*>(p.out) + row_head * 512 + dim) = packed;
+  if (dim == 0) p.lse[row_head] = s.l == 0.f ? -kInf : (s.m + log2f(s.l)) * kLn2;
 }
 
-template <class Layout, int kHeads, int kTile, int kStages, int kBlocksPerSm>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+template <class Layout, int kHeads, int kTile, int kStages, bool kOverlap>
+__global__ void __launch_bounds__(kThreads, 1)
 sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   using Smem = Shared<Layout, kHeads, kTile, kStages>;
   static_assert(Layout::kGroups == kWarps && Layout::kGroup == 64, "one group a warp");
   constexpr int kTokenBlocks = kTile / 8, kHeadBlocks = kHeads / 8;
   constexpr int kHeadsAtOnce = 32 / kTile;  // heads whose softmax a warp takes side by side
   constexpr int kSoftmaxSteps = kHeads / (kWarps * kHeadsAtOnce);
+  constexpr int kHeadBlocksAtOnce = kHeadBlocks * kTokenBlocks < 8 ? kHeadBlocks : 8 / kTokenBlocks;  // chains of mma
   static_assert(kSoftmaxSteps > 0 && kHeads % (kWarps * kHeadsAtOnce) == 0, "every warp takes as many heads");
 
   extern __shared__ __align__(16) uint8_t smem[];
   const uint32_t base = __cvta_generic_to_shared(smem);
   const int warp = threadIdx.x / 32, lane = lane_id(), quad = lane & 3, octet = lane / 4;
   const int row = blockIdx.y;
-  const TokenLists<kTile> lists(p, row);
-  const int step = gridDim.x;
 
-  // Everything that needs no other load starts here.
-  int raw[kStages];
-#pragma unroll
-  for (int s = 0; s < kStages; ++s) raw[s] = lists.raw_index(blockIdx.x + s * step);
-  const int lengths[2] = {lists.length(0), lists.length(1)};
+  // Loads that need no other load start first.
+  TileQueue<Layout, kTile, kStages + 1> queue(p, row);
+  const float sink = p.sink && threadIdx.x < kHeads ? __ldg(p.sink + threadIdx.x) : -kInf;
   uint32_t q[kHeadBlocks][8];  // q[n][j]: values 16 * quad + 2j, + 1 of head 8n + octet
 #pragma unroll
   for (int n = 0; n < kHeadBlocks; ++n) {
@@ -268,107 +309,190 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     q[n][0] = a.x, q[n][1] = a.y, q[n][2] = a.z, q[n][3] = a.w;
     q[n][4] = b.x, q[n][5] = b.y, q[n][6] = b.z, q[n][7] = b.w;
   }
-  const int end = lengths[1] > 0 ? lists.tiles[0] + (lengths[1] + kTile - 1) / kTile : (lengths[0] + kTile - 1) / kTile;
-#pragma unroll
+  const uint32_t barrier = base + Smem::kBarrier;
+  if (threadIdx.x == 0) ptx::mbarrier_init(barrier);
+  TileTokens ahead = queue.next();
+#pragma unroll 1  // one copy of the code: instructions come from memory too
   for (int s = 0; s < kStages; ++s) {
-    fetch<Layout, Smem, kTile>(p, lists.tokens(blockIdx.x + s * step, raw[s], lengths), base + s * Smem::kStage);
-    ptx::cp_async_commit();
+    fetch<Layout, Smem, kTile>(ahead, base + s * Smem::kStage);
+    ahead = queue.next();
   }
-  int raw_next = lists.raw_index(blockIdx.x + kStages * step);
 
   float o[kHeadBlocks][4][4] = {};  // o[n][d]: values 16d.. (in the order of k) of heads 8n + 2 * quad, + 1
   float m[kSoftmaxSteps], l[kSoftmaxSteps];
 #pragma unroll
   for (int s = 0; s < kSoftmaxSteps; ++s) m[s] = -kInf, l[s] = 0.f;
   const float scale = p.softmax_scale * kLog2e;
+  auto* scores = reinterpret_cast<float*>(smem + Smem::kScores);
+  auto* probs = reinterpret_cast<__nv_bfloat16*>(smem + Smem::kProbs);
+  auto* rescale = reinterpret_cast<float*>(smem + Smem::kRescale);
   uint32_t stage = base;
 
-  for (int tile = blockIdx.x; tile < end; tile += step) {
+  // Waits for the oldest tile, reads it and puts the next one in its place. Returns its mask, 0 after the last tile.
+  auto load = [&](Slice<kTile>& slice) {
     ptx::cp_async_wait<kStages - 1>();
     __syncwarp();
     const uint32_t mask = load_shared_word(stage + Smem::kMasks + warp * 4);
-    uint32_t k[kTokenBlocks][8];
-    dequantize<Layout, Smem, kTile>(stage, k);
+    slice.template load<Layout, Smem>(stage);
     __syncwarp();
-    fetch<Layout, Smem, kTile>(p, lists.tokens(tile + kStages * step, raw_next, lengths), stage);
-    ptx::cp_async_commit();
-    raw_next = lists.raw_index(tile + (kStages + 1) * step);
+    fetch<Layout, Smem, kTile>(ahead, stage);
+    ahead = queue.next();
     stage = stage == base + (kStages - 1) * Smem::kStage ? base : stage + Smem::kStage;
-    if (mask == 0) continue;  // the same in all warps
+    return mask;
+  };
 
-    // Q.K over this warp's 64 values, transposed: tokens x heads.
-    auto* scores = reinterpret_cast<float*>(smem + Smem::kScores);
+  // Q.K over this warp's 64 values, transposed: tokens x heads.
+  auto store_scores = [&](const Slice<kTile>& slice) {
+    const auto& k = slice.k;
 #pragma unroll
-    for (int n = 0; n < kHeadBlocks; ++n) {
+    for (int first = 0; first < kHeadBlocks; first += kHeadBlocksAtOnce) {
+      float s[kHeadBlocksAtOnce][kTokenBlocks / 2][4] = {};
 #pragma unroll
-      for (int t = 0; t < kTokenBlocks / 2; ++t) {
-        float s[4] = {};
+      for (int j = 0; j < 8; j += 2)
 #pragma unroll
-        for (int j = 0; j < 8; j += 2)
-          ptx::mma_bf16(s, k[2 * t][j], k[2 * t + 1][j], k[2 * t][j + 1], k[2 * t + 1][j + 1], q[n][j], q[n][j + 1]);
-        float* at = scores + (warp * kHeads + n * 8 + 2 * quad) * Smem::kScoreStride + t * 16 + octet;
-        at[0] = s[0], at[Smem::kScoreStride] = s[1], at[8] = s[2], at[Smem::kScoreStride + 8] = s[3];
-      }
+        for (int n = 0; n < kHeadBlocksAtOnce; ++n)
+#pragma unroll
+          for (int t = 0; t < kTokenBlocks / 2; ++t)
+            ptx::mma_bf16(s[n][t], k[2 * t][j], k[2 * t + 1][j], k[2 * t][j + 1], k[2 * t + 1][j + 1],
+                          q[first + n][j], q[first + n][j + 1]);
+#pragma unroll
+      for (int n = 0; n < kHeadBlocksAtOnce; ++n)
+#pragma unroll
+        for (int t = 0; t < kTokenBlocks / 2; ++t) {
+          float* at = scores + (warp * kHeads + (first + n) * 8 + 2 * quad) * Smem::kScoreStride + t * 16 + octet;
+          const float low = scale_f32(slice.scale[2 * t]), high = scale_f32(slice.scale[2 * t + 1]);
+          at[0] = s[n][t][0] * low, at[Smem::kScoreStride] = s[n][t][1] * low;
+          at[8] = s[n][t][2] * high, at[Smem::kScoreStride + 8] = s[n][t][3] * high;
+        }
     }
-    __syncthreads();
+  };
 
-    // Softmax: lane = token. P is stored so that one vector load gives a lane of P.V its whole operand.
-    auto* probs = reinterpret_cast<__nv_bfloat16*>(smem + Smem::kProbs);
-    auto* rescale = reinterpret_cast<float*>(smem + Smem::kRescale);
+  // Softmax: lane = token. P is stored so that one vector load gives a lane of P.V its whole operand.
+  auto softmax = [&](uint32_t mask) {
     const int token = lane % kTile;
+    float x[kSoftmaxSteps], tile_max[kSoftmaxSteps];
 #pragma unroll
     for (int s = 0; s < kSoftmaxSteps; ++s) {
       const int head = (s * kWarps + warp) * kHeadsAtOnce + lane / kTile;
-      float x = 0.f;
+      float part[kWarps];
 #pragma unroll
-      for (int w = 0; w < kWarps; ++w) x += scores[(w * kHeads + head) * Smem::kScoreStride + token];
-      x = mask >> token & 1 ? x * scale : -kInf;
-      const float m_new = fmaxf(m[s], reduce_max<kTile>(x));
+      for (int w = 0; w < kWarps; ++w) part[w] = scores[(w * kHeads + head) * Smem::kScoreStride + token];
+      const float sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+      x[s] = mask >> token & 1 ? sum * scale : -kInf;
+      tile_max[s] = reduce_max<kTile>(x[s]);
+    }
+#pragma unroll
+    for (int s = 0; s < kSoftmaxSteps; ++s) {
+      const int head = (s * kWarps + warp) * kHeadsAtOnce + lane / kTile;
+      const float m_new = fmaxf(m[s], tile_max[s]);
       const float m_safe = m_new == -kInf ? 0.f : m_new;
-      const float alpha = ptx::exp2(m[s] - m_safe), prob = ptx::exp2(x - m_safe);
+      const float alpha = ptx::exp2(m[s] - m_safe), prob = ptx::exp2(x[s] - m_safe);
       m[s] = m_new;
       l[s] = l[s] * alpha + prob;
       probs[head * kTile + (token % 8 / 2) * (kTile / 4) + token / 8 * 2 + token % 2] = __float2bfloat16(prob);
       if (token == 0) rescale[head] = alpha;
     }
-    // K in registers becomes V: value-major instead of token-major.
-#pragma unroll
-    for (int i = 0; i < kTokenBlocks; ++i)
-#pragma unroll
-      for (int j = 0; j < 8; ++j) k[i][j] = ptx::transpose_8x8(k[i][j]);
-    __syncthreads();
+  };
 
-    // P.V, transposed: values x heads.
+  // K in registers becomes V: value-major instead of token-major, its scales in the order of the pairs of P.
+  auto transpose = [&](Slice<kTile>& slice) {
+#pragma unroll
+    for (int i = 0; i < kTokenBlocks; ++i) {
+      slice.scale[i] = ptx::transpose_8x8(scale_bf16x2(slice.scale[i]));
+#pragma unroll
+      for (int j = 0; j < 8; ++j) slice.k[i][j] = ptx::transpose_8x8(slice.k[i][j]);
+    }
+  };
+
+  // P.V, transposed: values x heads.
+  auto add_values = [&](const Slice<kTile>& slice) {
+    const auto& v = slice.k;
 #pragma unroll
     for (int n = 0; n < kHeadBlocks; ++n) {
       struct alignas(kTokenBlocks * 4) Probs { uint32_t pair[kTokenBlocks]; };
-      const Probs prob = *reinterpret_cast<const Probs*>(probs + (n * 8 + octet) * kTile + quad * (kTile / 4));
+      Probs prob = *reinterpret_cast<const Probs*>(probs + (n * 8 + octet) * kTile + quad * (kTile / 4));
+#pragma unroll
+      for (int i = 0; i < kTokenBlocks; ++i) prob.pair[i] = ptx::mul_bf16x2(prob.pair[i], slice.scale[i]);
       const float2 alpha = *reinterpret_cast<const float2*>(rescale + n * 8 + 2 * quad);
 #pragma unroll
-      for (int d = 0; d < 4; ++d) {
-        float(&acc)[4] = o[n][d];
-        acc[0] *= alpha.x, acc[1] *= alpha.y, acc[2] *= alpha.x, acc[3] *= alpha.y;
+      for (int d = 0; d < 4; ++d) o[n][d][0] *= alpha.x, o[n][d][1] *= alpha.y, o[n][d][2] *= alpha.x, o[n][d][3] *= alpha.y;
 #pragma unroll
-        for (int i = 0; i < kTokenBlocks; i += 2)
-          ptx::mma_bf16(acc, k[i][2 * d], k[i][2 * d + 1], k[i + 1][2 * d], k[i + 1][2 * d + 1], prob.pair[i],
+      for (int i = 0; i < kTokenBlocks; i += 2)
+#pragma unroll
+        for (int d = 0; d < 4; ++d)
+          ptx::mma_bf16(o[n][d], v[i][2 * d], v[i][2 * d + 1], v[i + 1][2 * d], v[i + 1][2 * d + 1], prob.pair[i],
                         prob.pair[i + 1]);
-      }
+    }
+  };
+
+  Slice<kTile> slice;
+  uint32_t mask = load(slice);
+  slice.template unpack<Layout>();
+  slice.apply_extreme_scales();
+  if (mask) store_scores(slice);
+  while (mask) {  // the same in all warps: they read the same indices
+    __syncthreads();
+    if constexpr (kOverlap) {
+      // The next tile is unpacked during the softmax of this one, and its Q.K runs beside the P.V of this one.
+      Slice<kTile> next;
+      const uint32_t next_mask = load(next);
+      next.template unpack<Layout>();
+      softmax(mask);
+      transpose(slice);
+      next.apply_extreme_scales();
+      __syncthreads();
+      add_values(slice);
+      if (next_mask) store_scores(next);
+      slice = next;
+      mask = next_mask;
+    } else {
+      softmax(mask);
+      transpose(slice);
+      __syncthreads();
+      add_values(slice);
+      mask = load(slice);
+      slice.template unpack<Layout>();
+      slice.apply_extreme_scales();
+      if (mask) store_scores(slice);
     }
   }
+  ptx::cp_async_wait<0>();
 
-  // Merge over the cluster: every block lays its sums out in shared memory, every block adds up a share of the outputs.
+  // Merge. Block r of the cluster finishes values share * r .. of all heads: every block sends it those of its sums.
+  // st.async with a barrier that counts bytes, because any other order between the shared memories of two blocks costs a
+  // fence over the whole GPU.
   auto* max_sum = reinterpret_cast<float2*>(smem + Smem::kMaxSum);
 #pragma unroll
   for (int s = 0; s < kSoftmaxSteps; ++s) {
     const float sum = reduce_sum<kTile>(l[s]);
     if (lane % kTile == 0) max_sum[(s * kWarps + warp) * kHeadsAtOnce + lane / kTile] = {m[s], sum};
   }
-  const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank();
-  const int split = blockIdx.x / ranks;
+  auto* all_max_sum = reinterpret_cast<float2*>(smem + Smem::kAllMaxSum);
+  if (threadIdx.x < kHeads) reinterpret_cast<float*>(smem + Smem::kSink)[threadIdx.x] = sink;
+
   constexpr int kVectors = Layout::kHeadDim / 4;  // float4 a head
+  const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank(), split = blockIdx.x / ranks;
+  const bool clustered = ranks > 1;  // st.async is no legal instruction in a grid without clusters
+  const int share = kVectors / ranks;
+  const int vector = warp * 16 + octet / 2 * 4;  // of d = 0; an owner has at least 8 in a row
+  const int owner = vector / share;
+  const uint32_t owner_base = ptx::map_to_rank(base, owner), owner_barrier = ptx::map_to_rank(barrier, owner);
+  // Neighbouring heads start at different banks.
+  auto slot = [&](int source, int head, int local) { return (source * Smem::kMergeHeads + head) * share + (local ^ (head & 7)); };
 #pragma unroll
   for (int first = 0; first < kHeads; first += Smem::kMergeHeads) {
-    if (first == 0) __syncthreads(); else ptx::cluster_arrive(), ptx::cluster_wait();
+    if (clustered && threadIdx.x == 0)
+      ptx::mbarrier_expect(barrier, Smem::kMerge + (first == 0 ? ranks * kHeads * 8 : 0));
+    __syncthreads();
+    if (clustered) ptx::cluster_arrive_relaxed(), ptx::cluster_wait();  // all blocks are through with the memory that is written now
+    if (first == 0)
+      for (int i = threadIdx.x; i < ranks * kHeads; i += kThreads) {
+        const uint32_t at = base + Smem::kAllMaxSum + (rank * kHeads + i % kHeads) * 8;
+        if (clustered)
+          ptx::store_async(ptx::map_to_rank(at, i / kHeads), max_sum[i % kHeads], ptx::map_to_rank(barrier, i / kHeads));
+        else
+          all_max_sum[i] = max_sum[i];
+      }
 #pragma unroll
     for (int n = first / 8; n < (first + Smem::kMergeHeads) / 8; ++n) {
 #pragma unroll
@@ -378,79 +502,69 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
         const bool odd = octet & 1;
         const float x = __shfl_xor_sync(~0u, odd ? a[0] : a[1], 4), y = __shfl_xor_sync(~0u, odd ? a[2] : a[3], 4);
         const float4 v = odd ? float4{x, a[1], y, a[3]} : float4{a[0], x, a[2], y};
-        const int head = n * 8 + 2 * quad + odd - first, dim = warp * 64 + octet / 2 * 16 + d * 4;
-        *reinterpret_cast<float4*>(smem + (head * Smem::kMergeStride + dim) * 4) = v;
+        const int at = slot(rank, n * 8 + 2 * quad + odd - first, (vector + d) % share);
+        if (clustered)
+          ptx::store_async(owner_base + at * 16, v, owner_barrier);
+        else
+          reinterpret_cast<float4*>(smem)[at] = v;
       }
     }
-    ptx::cluster_arrive(), ptx::cluster_wait();
-    for (int g = rank * kThreads + threadIdx.x; g < Smem::kMergeHeads * kVectors; g += ranks * kThreads) {
-      const int head = first + g / kVectors, dim = g % kVectors * 4;  // one head for a whole warp
-      const Merge merge(lane < ranks ? ptx::load_cluster_f2(ptx::map_to_rank(base + Smem::kMaxSum + head * 8, lane))
-                                     : float2{-kInf, 0.f});
-      const uint32_t at = base + ((head - first) * Smem::kMergeStride + dim) * 4;
-      float4 acc{};
-#pragma unroll 8
-      for (int r = 0; r < ranks; ++r)
-        add_scaled(acc, __shfl_sync(~0u, merge.weight, r), ptx::load_cluster_f4(ptx::map_to_rank(at, r)));
+    if (clustered) ptx::mbarrier_wait(barrier, first / Smem::kMergeHeads & 1); else __syncthreads();
+
+    for (int e = threadIdx.x; e < Smem::kMergeHeads * share; e += kThreads) {
+      const int local_head = e / share, head = first + local_head, dim = (rank * share + ((e % share) ^ (local_head & 7))) * 4;
+      const Merged merged(ranks, [&](int r) { return all_max_sum[r * kHeads + head]; },
+                          [&](int r) { return reinterpret_cast<const float4*>(smem)[r * Smem::kMergeHeads * share + e]; });
       if (p.splits == 1) {
-        finish(p, row, head, dim, acc, merge.m, merge.l);
+        finish(p, int64_t(row) * kHeads + head, dim, merged, reinterpret_cast<const float*>(smem + Smem::kSink)[head]);
       } else {
         const int64_t part = (int64_t(row) * p.splits + split) * kHeads + head;
-        __stcg(reinterpret_cast<float4*>(p.partial + part * Layout::kHeadDim + dim), acc);
-        if (lane == 0) __stcg(reinterpret_cast<float2*>(p.partial_ml) + part, float2{merge.m, merge.l});
+        __stcg(reinterpret_cast<float4*>(p.partial + part * Layout::kHeadDim + dim), merged.acc);
+        if (e % share == 0) __stcg(reinterpret_cast<float2*>(p.partial_ml) + part, float2{merged.m, merged.l});
       }
     }
   }
-  ptx::cluster_arrive();  // shared memory of this block may be read until all have arrived
+  if (p.splits == 1) return;
 
-  if (p.splits > 1) {
-    auto* is_last = reinterpret_cast<int*>(smem + Smem::kFlag);
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      uint32_t* counter = p.counters + row * ranks + rank;
-      *is_last = atomicAdd(counter, 1) == uint32_t(p.splits - 1);
-      if (*is_last) *counter = 0;
-    }
-    __syncthreads();
-    if (*is_last) {
-      __threadfence();
-#pragma unroll
-      for (int first = 0; first < kHeads; first += Smem::kMergeHeads) {
-        for (int g = rank * kThreads + threadIdx.x; g < Smem::kMergeHeads * kVectors; g += ranks * kThreads) {
-          const int head = first + g / kVectors, dim = g % kVectors * 4;
-          const int64_t part = int64_t(row) * p.splits * kHeads + head;
-          const Merge merge(lane < p.splits ? __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + lane * kHeads)
-                                            : float2{-kInf, 0.f});
-          float4 acc{};
-#pragma unroll 8
-          for (int s = 0; s < p.splits; ++s) {
-            const float* from = p.partial + (part + s * kHeads) * Layout::kHeadDim + dim;
-            add_scaled(acc, __shfl_sync(~0u, merge.weight, s), __ldcg(reinterpret_cast<const float4*>(from)));
-          }
-          finish(p, row, head, dim, acc, merge.m, merge.l);
-        }
-      }
-    }
+  // Several clusters share the row: of the blocks of one rank, the last to come here merges their results.
+  auto* is_last = reinterpret_cast<int*>(smem + Smem::kFlag);
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    uint32_t* counter = p.counters + row * ranks + rank;
+    *is_last = atomicAdd(counter, 1) == uint32_t(p.splits - 1);
+    if (*is_last) *counter = 0;
   }
-  ptx::cluster_wait();
+  __syncthreads();
+  if (!*is_last) return;
+  __threadfence();
+  for (int e = threadIdx.x; e < kHeads * share; e += kThreads) {
+    const int head = e / share, dim = (rank * share + e % share) * 4;
+    const int64_t part = int64_t(row) * p.splits * kHeads + head;
+    const Merged merged(
+        p.splits, [&](int s) { return __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + s * kHeads); },
+        [&](int s) {
+          return __ldcg(reinterpret_cast<const float4*>(p.partial + (part + s * kHeads) * Layout::kHeadDim + dim));
+        });
+    finish(p, int64_t(row) * kHeads + head, dim, merged, reinterpret_cast<const float*>(smem + Smem::kSink)[head]);
+  }
 }
 
-// What is chosen for a head count: tokens of a tile, tiles in flight, blocks that share an SM's registers.
-template <int kHeads_, int kTile_, int kStages_, int kBlocksPerSm_>
+// What is chosen for a head count: tokens of a tile, tiles in flight, whether registers hold two tiles.
+template <int kHeads_, int kTile_, int kStages_, bool kOverlap_>
 struct Config {
-  static constexpr int kHeads = kHeads_, kTile = kTile_, kStages = kStages_, kBlocksPerSm = kBlocksPerSm_;
+  static constexpr int kHeads = kHeads_, kTile = kTile_, kStages = kStages_;
   static constexpr int kBytes = Shared<Fp8Ue8m0Layout, kHeads, kTile, kStages>::kBytes;
-  static constexpr auto kernel = &sparse_mla_decode_kernel<Fp8Ue8m0Layout, kHeads, kTile, kStages, kBlocksPerSm>;
+  static constexpr auto kernel = &sparse_mla_decode_kernel<Fp8Ue8m0Layout, kHeads, kTile, kStages, kOverlap_>;
 };
 
 template <class Function>
 int for_heads(int heads, Function&& function) {
   switch (heads) {
-    case 8: return function(Config<8, 32, 3, 2>{});
-    case 16: return function(Config<16, 32, 3, 2>{});
-    case 32: return function(Config<32, 32, 3, 1>{});
-    case 64: return function(Config<64, 16, 4, 1>{});
+    case 8: return function(Config<8, 32, 3, true>{});
+    case 16: return function(Config<16, 32, 3, true>{});
+    case 32: return function(Config<32, 32, 2, false>{});
+    case 64: return function(Config<64, 16, 3, false>{});
     default: return cudaErrorInvalidValue;
   }
 }

@@ -6,15 +6,14 @@
 extern "C" {
 
 struct SparseMlaSource {       // one paged cache and the list of tokens to read from it
-  const void* cache;           // first page; 16-byte aligned
-  int64_t page_stride;         // bytes between pages; a multiple of 16
+  const void* cache;           // first page; 16-byte aligned, never null
   const int32_t* indices;      // [batch, width] flat token numbers; outside 0..capacity-1 means: no token
   int64_t indices_stride;      // elements between rows
   const int32_t* lengths;      // [batch] valid prefix of a row, or null: all of it
   int32_t width;               // columns of `indices`; 0: source unused
   int32_t capacity;            // tokens in the cache
   int32_t log2_page_size;
-  int32_t reserved;
+  uint32_t page_stride16;      // units of 16 bytes between pages; the whole cache spans less than 2^32 units
 };
 
 struct SparseMlaDecodeParams {

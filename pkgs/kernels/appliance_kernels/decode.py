@@ -12,6 +12,7 @@ HEADS = (8, 16, 32, 64)
 MAX_BATCH = 65535  # the second dimension of a CUDA grid
 MAX_PAGE_SIZE = 1024
 ALIGNMENT = 16  # bytes that one cp.async moves
+MAX_CACHE_BYTES = 2**32 * ALIGNMENT  # the kernel counts in units of that
 
 
 def _require(holds: bool, name: str, expected: str, got) -> None:
@@ -44,6 +45,7 @@ def _check_source(prefix: str, cache_, indices, lengths, batch: int, device) -> 
     )  # fmt: skip
     _require(cache_.stride(3) == 1, name, "a last dimension of stride 1", f"strides {cache_.stride()}")
     _require(pages * size < 2**31, name, "fewer than 2^31 tokens", pages * size)
+    _require(pages * stride < MAX_CACHE_BYTES, name, f"less than {MAX_CACHE_BYTES} bytes", pages * stride)
     name = f"{prefix}indices"
     _require(isinstance(indices, torch.Tensor) and indices.ndim in (2, 3), name, "a tensor [B, width] or [B, 1, width]",
              list(indices.shape) if isinstance(indices, torch.Tensor) else type(indices).__name__)  # fmt: skip
@@ -136,7 +138,7 @@ def _source(cache_, indices, lengths) -> library.Source:
     if (pointer := cache_.data_ptr()) % ALIGNMENT:
         raise ValueError(f"sparse_mla_decode: cache: expected an address that is a multiple of {ALIGNMENT}, got {pointer:#x}")
     return library.Source(
-        cache=pointer, page_stride=cache_.stride(0),
+        cache=pointer, page_stride16=cache_.stride(0) // ALIGNMENT,
         indices=indices.data_ptr(), indices_stride=indices.stride(0),
         lengths=None if lengths is None else lengths.data_ptr(),
         width=indices.shape[-1], capacity=pages * size, log2_page_size=size.bit_length() - 1,
@@ -187,6 +189,7 @@ def sparse_mla_decode(
         batch=batch, heads=heads, cluster=chosen.cluster, splits=chosen.splits,
     )  # fmt: skip
     params.source[0] = _source(k_cache, indices, topk_length)
+    params.source[1] = library.Source(cache=k_cache.data_ptr())  # never null, also where nothing is read from it
     if extra_k_cache is not None:
         params.source[1] = _source(extra_k_cache, extra_indices, extra_topk_length)
     with torch.cuda.device(q.device):
