@@ -4,14 +4,15 @@
 
 namespace ptx {
 
-// Copies 16 bytes from global to shared memory, or writes 16 zero bytes without reading when `valid` is false.
-__device__ __forceinline__ void cp_async_16(uint32_t shared, const void* global, bool valid) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
-               ::"r"(shared), "l"(global), "r"(valid ? 16 : 0) : "memory");
-}
-__device__ __forceinline__ void cp_async_4(uint32_t shared, const void* global, bool valid) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
-               ::"r"(shared), "l"(global), "r"(valid ? 4 : 0) : "memory");
+// Copies 8 or 16 bytes from global to shared memory, or writes zeros without reading when `valid` is false.
+template <int kBytes>
+__device__ __forceinline__ void cp_async(uint32_t shared, const void* global, bool valid) {
+  if constexpr (kBytes == 16)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
+                 ::"r"(shared), "l"(global), "r"(valid ? 16 : 0) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 ::"r"(shared), "l"(global), "n"(kBytes), "r"(valid ? kBytes : 0) : "memory");
 }
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int kPending>
@@ -78,7 +79,7 @@ __device__ __forceinline__ uint32_t map_to_rank(uint32_t shared, uint32_t rank) 
   return r;
 }
 
-// A barrier in shared memory that one thread arrives at and that counts the bytes of asynchronous stores.
+// A barrier in shared memory that one thread arrives at and that counts the bytes of bulk copies.
 __device__ __forceinline__ void mbarrier_init(uint32_t barrier) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" ::"r"(barrier) : "memory");
 }
@@ -94,14 +95,12 @@ __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity)
         "selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
   } while (!done);
 }
-// Stores to the shared memory of a block of the cluster and counts the bytes at that block's barrier.
-__device__ __forceinline__ void store_async(uint32_t at, float2 v, uint32_t barrier) {
-  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1,%2}, [%3];"
-               ::"r"(at), "f"(v.x), "f"(v.y), "r"(barrier) : "memory");
+// Copies shared memory to a block of the cluster and counts the bytes at that block's barrier.
+__device__ __forceinline__ void copy_to_cluster(uint32_t to, uint32_t from, uint32_t bytes, uint32_t barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               ::"r"(to), "r"(from), "r"(bytes), "r"(barrier) : "memory");
 }
-__device__ __forceinline__ void store_async(uint32_t at, float4 v, uint32_t barrier) {
-  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];"
-               ::"r"(at), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(barrier) : "memory");
-}
+// Makes this thread's stores to shared memory visible to bulk copies.
+__device__ __forceinline__ void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 }  // namespace ptx

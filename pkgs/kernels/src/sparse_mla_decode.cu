@@ -30,17 +30,15 @@ constexpr float kInf = __builtin_huge_valf();
 // Shared memory of a block, in bytes. The merge reuses the space of the pipeline.
 template <class Layout, int kHeads, int kTile, int kStages>
 struct Shared {
-  static constexpr int kSlots = kTile / 8;                           // 16-byte slots of a thread in a stage
-  static constexpr int kRotary = kThreads * kSlots * 16;             // second half of the bf16 group
-  static constexpr int kScales = kRotary + 32 * kSlots * 16;
-  static constexpr int kMasks = kScales + kWarps * kTile * 4;        // which tokens are valid, a word for each warp
-  static constexpr int kStage = kMasks + kWarps * 4;
+  static constexpr int kScales = kTile * Layout::kTokenBytes;        // of a stage: rows as they are in the cache, then scales
+  static constexpr int kMask = kScales + kTile * Layout::kScaleBytes;  // which tokens are valid
+  static constexpr int kStage = kMask + 16;
   static constexpr int kScoreStride = kTile + 4;                     // floats a head: keeps writes free of conflicts
   static constexpr int kScores = kStages * kStage;
   static constexpr int kPipeline = kScores + kWarps * kHeads * kScoreStride * 4;
-  static constexpr int kMergeHeads = kHeads < 32 ? kHeads : 32;      // heads merged at a time
-  static constexpr int kMerge = kMergeHeads * Layout::kHeadDim * 4;
-  static constexpr int kProbs = kPipeline > kMerge ? kPipeline : kMerge;
+  static constexpr int kMergeHeads = kHeads < 16 ? kHeads : 16;      // heads merged at a time
+  static constexpr int kSums = kMergeHeads * Layout::kHeadDim * 4;   // a block's sums of those: kSums to send, then kSums
+  static constexpr int kProbs = kPipeline > 2 * kSums ? kPipeline : 2 * kSums;  // received
   static constexpr int kRescale = kProbs + kHeads * kTile * 2;
   static constexpr int kMaxSum = kRescale + kHeads * 4;              // of this block
   static constexpr int kAllMaxSum = kMaxSum + kHeads * 8;            // of all blocks of the cluster
@@ -173,23 +171,26 @@ class TileQueue {
   int raw_[kAhead], lengths_[2];
 };
 
-// Starts the copy of this warp's slice of a tile into one stage and notes there which tokens are valid.
+// Starts the copy of a tile into one stage and notes there which tokens are valid. Every warp copies whole rows, 512
+// contiguous bytes an instruction: the L1 cache takes as many cycles as an instruction touches lines.
 template <class Layout, class Smem, int kTile>
 __device__ __forceinline__ void fetch(const TileTokens& tile, uint32_t stage) {
-  const int lane = lane_id(), warp = threadIdx.x / 32, quad = lane & 3;
-  const bool fp8 = warp < Layout::kFp8Groups;
-  if (lane == 0) store_shared(stage + Smem::kMasks + warp * 4, tile.valid);
-  if (fp8 && lane < kTile)
-    ptx::cp_async_4(stage + Smem::kScales + (warp * kTile + lane) * 4, tile.scale + (warp & ~3), tile.valid >> lane & 1);
-  const uint8_t* slice = tile.cache + Layout::group_offset(warp) + quad * (fp8 ? 16 : 32);
+  constexpr int kRows = kTile / kWarps, kTail = (Layout::kTokenBytes - 512) / 16;
+  static_assert(kRows * kTail <= 32, "one instruction copies what is left of the rows");
+  const int lane = lane_id(), warp = threadIdx.x / 32;
+  if (threadIdx.x == 0) store_shared(stage + Smem::kMask, tile.valid);
 #pragma unroll
-  for (int i = 0; i < kTile / 8; ++i) {
-    const int t = i * 8 + lane / 4;
-    const uint8_t* from = slice + uint64_t(__shfl_sync(~0u, tile.row16, t)) * 16;
-    const bool valid = tile.valid >> t & 1;
-    ptx::cp_async_16(stage + (i * kThreads + threadIdx.x) * 16, from, valid);
-    if (!fp8) ptx::cp_async_16(stage + Smem::kRotary + (i * 32 + lane) * 16, from + 16, valid);
+  for (int i = 0; i < kRows; ++i) {
+    const int t = warp * kRows + i;
+    const uint8_t* from = tile.cache + uint64_t(__shfl_sync(~0u, tile.row16, t)) * 16 + lane * 16;
+    ptx::cp_async<16>(stage + t * Layout::kTokenBytes + lane * 16, from, tile.valid >> t & 1);
   }
+  const int t = warp * kRows + lane / kTail;
+  const uint8_t* from = tile.cache + uint64_t(__shfl_sync(~0u, tile.row16, t)) * 16 + 512 + lane % kTail * 16;
+  if (lane < kRows * kTail)
+    ptx::cp_async<16>(stage + t * Layout::kTokenBytes + 512 + lane % kTail * 16, from, tile.valid >> t & 1);
+  if (lane / kRows == warp)
+    ptx::cp_async<Layout::kScaleBytes>(stage + Smem::kScales + lane * Layout::kScaleBytes, tile.scale, tile.valid >> lane & 1);
   ptx::cp_async_commit();
 }
 
@@ -197,38 +198,35 @@ __device__ __forceinline__ void fetch(const TileTokens& tile, uint32_t stage) {
 template <int kTile>
 struct Slice {
   static constexpr int kBlocks = kTile / 8;
-  uint4 raw[kBlocks], raw_high[kBlocks];  // as fetched; the second only where values are bf16
   uint32_t k[kBlocks][8];    // bf16 pairs: values 16 * (lane % 4) + 2j, + 1 of token 8i + lane / 4, without the scale
   uint32_t scale[kBlocks];   // UE8M0
 
   template <class Layout, class Smem>
   __device__ __forceinline__ void load(uint32_t stage) {
-    const int lane = lane_id(), warp = threadIdx.x / 32;
-    const bool fp8 = warp < Layout::kFp8Groups;
+    const int lane = lane_id(), warp = threadIdx.x / 32, quad = lane & 3;
+    const uint32_t row = stage + lane / 4 * Layout::kTokenBytes + Layout::group_offset(warp);
+    if (warp < Layout::kFp8Groups) {
 #pragma unroll
-    for (int i = 0; i < kBlocks; ++i) {
-      raw[i] = load_shared(stage + (i * kThreads + threadIdx.x) * 16);
-      scale[i] = kScaleOne;
-      if (fp8)
-        scale[i] = load_shared_byte(stage + Smem::kScales + (warp * kTile + i * 8 + lane / 4) * 4 + (warp & 3));
-      else
-        raw_high[i] = load_shared(stage + Smem::kRotary + (i * 32 + lane) * 16);
-    }
-  }
-
-  // Selects instead of branches between the two kinds of warps: the compiler then schedules this code into the waits of
-  // its surroundings.
-  template <class Layout>
-  __device__ __forceinline__ void unpack() {
-    const bool fp8 = threadIdx.x / 32 < Layout::kFp8Groups;
+      for (int i = 0; i < kBlocks; ++i) {
+        scale[i] = load_shared_byte(stage + Smem::kScales + (i * 8 + lane / 4) * Layout::kScaleBytes + warp);
+        const uint4 raw = load_shared(row + i * 8 * Layout::kTokenBytes + quad * 16);
+        unpack_e4m3(raw.x, k[i][0], k[i][1]);
+        unpack_e4m3(raw.y, k[i][2], k[i][3]);
+        unpack_e4m3(raw.z, k[i][4], k[i][5]);
+        unpack_e4m3(raw.w, k[i][6], k[i][7]);
+      }
+      apply_extreme_scales();
+    } else {
 #pragma unroll
-    for (int i = 0; i < kBlocks; ++i) {
-      const uint32_t words[4] = {raw[i].x, raw[i].y, raw[i].z, raw[i].w};
-      const uint32_t high[4] = {raw_high[i].x, raw_high[i].y, raw_high[i].z, raw_high[i].w};
+      for (int i = 0; i < kBlocks; ++i) {
+        scale[i] = kScaleOne;
+        const uint4 a = load_shared(row + i * 8 * Layout::kTokenBytes + quad * 32);
+        const uint4 b = load_shared(row + i * 8 * Layout::kTokenBytes + quad * 32 + 16);
+        const uint32_t raw[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+        // The multiplication by one frees the registers of k from the order of the vector loads, which would cost all
+        // warps four moves before each mma.
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        const uint32_t unpacked = ptx::e4m3x2_to_bf16x2(uint16_t(words[j / 2] >> 16 * (j % 2)));
-        k[i][j] = fp8 ? unpacked : j < 4 ? words[j] : high[j - 4];
+        for (int j = 0; j < 8; ++j) k[i][j] = ptx::mul_bf16x2(raw[j], scale_bf16x2(kScaleOne));
       }
     }
   }
@@ -257,10 +255,10 @@ struct Merged {
   // Loads are of the form load_max_sum(i) -> {maximum, sum} and load(i) -> four values.
   template <class LoadMaxSum, class Load>
   __device__ __forceinline__ Merged(int parts, LoadMaxSum&& load_max_sum, Load&& load) {
-#pragma unroll 8
+#pragma unroll 4
     for (int i = 0; i < parts; ++i) m = fmaxf(m, load_max_sum(i).x);
     const float m_safe = m == -kInf ? 0.f : m;
-#pragma unroll 8
+#pragma unroll 4
     for (int i = 0; i < parts; ++i) {
       const float2 ml = load_max_sum(i);
       const float4 v = load(i);
@@ -281,8 +279,8 @@ __device__ __forceinline__ void finish(const SparseMlaDecodeParams& p, int64_t r
   if (dim == 0) p.lse[row_head] = s.l == 0.f ? -kInf : (s.m + log2f(s.l)) * kLn2;
 }
 
-template <class Layout, int kHeads, int kTile, int kStages, bool kOverlap>
-__global__ void __launch_bounds__(kThreads, 1)
+template <class Layout, int kHeads, int kTile, int kStages, int kBlocksPerSm>
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   using Smem = Shared<Layout, kHeads, kTile, kStages>;
   static_assert(Layout::kGroups == kWarps && Layout::kGroup == 64, "one group a warp");
@@ -327,19 +325,6 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   auto* probs = reinterpret_cast<__nv_bfloat16*>(smem + Smem::kProbs);
   auto* rescale = reinterpret_cast<float*>(smem + Smem::kRescale);
   uint32_t stage = base;
-
-  // Waits for the oldest tile, reads it and puts the next one in its place. Returns its mask, 0 after the last tile.
-  auto load = [&](Slice<kTile>& slice) {
-    ptx::cp_async_wait<kStages - 1>();
-    __syncwarp();
-    const uint32_t mask = load_shared_word(stage + Smem::kMasks + warp * 4);
-    slice.template load<Layout, Smem>(stage);
-    __syncwarp();
-    fetch<Layout, Smem, kTile>(ahead, stage);
-    ahead = queue.next();
-    stage = stage == base + (kStages - 1) * Smem::kStage ? base : stage + Smem::kStage;
-    return mask;
-  };
 
   // Q.K over this warp's 64 values, transposed: tokens x heads.
   auto store_scores = [&](const Slice<kTile>& slice) {
@@ -425,74 +410,50 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     }
   };
 
-  Slice<kTile> slice;
-  uint32_t mask = load(slice);
-  slice.template unpack<Layout>();
-  slice.apply_extreme_scales();
-  if (mask) store_scores(slice);
-  while (mask) {  // the same in all warps: they read the same indices
+  ptx::cp_async_wait<kStages - 1>();
+  __syncthreads();
+  for (;;) {
+    const uint32_t mask = load_shared_word(stage + Smem::kMask);
+    if (mask == 0) break;  // after the last tile, in all warps
+    Slice<kTile> slice;
+    slice.template load<Layout, Smem>(stage);
+    store_scores(slice);
     __syncthreads();
-    if constexpr (kOverlap) {
-      // The next tile is unpacked during the softmax of this one, and its Q.K runs beside the P.V of this one.
-      Slice<kTile> next;
-      const uint32_t next_mask = load(next);
-      next.template unpack<Layout>();
-      softmax(mask);
-      transpose(slice);
-      next.apply_extreme_scales();
-      __syncthreads();
-      add_values(slice);
-      if (next_mask) store_scores(next);
-      slice = next;
-      mask = next_mask;
-    } else {
-      softmax(mask);
-      transpose(slice);
-      __syncthreads();
-      add_values(slice);
-      mask = load(slice);
-      slice.template unpack<Layout>();
-      slice.apply_extreme_scales();
-      if (mask) store_scores(slice);
-    }
+    fetch<Layout, Smem, kTile>(ahead, stage);  // all warps have read this stage
+    ahead = queue.next();
+    stage = stage == base + (kStages - 1) * Smem::kStage ? base : stage + Smem::kStage;
+    softmax(mask);
+    transpose(slice);
+    ptx::cp_async_wait<kStages - 1>();
+    __syncthreads();
+    add_values(slice);
   }
   ptx::cp_async_wait<0>();
 
   // Merge. Block r of the cluster finishes values share * r .. of all heads: every block sends it those of its sums.
-  // st.async with a barrier that counts bytes, because any other order between the shared memories of two blocks costs a
-  // fence over the whole GPU.
+  // Bulk copies to a barrier that counts their bytes: ordinary stores would need a fence over the whole GPU.
   auto* max_sum = reinterpret_cast<float2*>(smem + Smem::kMaxSum);
 #pragma unroll
   for (int s = 0; s < kSoftmaxSteps; ++s) {
     const float sum = reduce_sum<kTile>(l[s]);
     if (lane % kTile == 0) max_sum[(s * kWarps + warp) * kHeadsAtOnce + lane / kTile] = {m[s], sum};
   }
-  auto* all_max_sum = reinterpret_cast<float2*>(smem + Smem::kAllMaxSum);
   if (threadIdx.x < kHeads) reinterpret_cast<float*>(smem + Smem::kSink)[threadIdx.x] = sink;
 
   constexpr int kVectors = Layout::kHeadDim / 4;  // float4 a head
-  const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank(), split = blockIdx.x / ranks;
-  const bool clustered = ranks > 1;  // st.async is no legal instruction in a grid without clusters
-  const int share = kVectors / ranks;
-  const int vector = warp * 16 + octet / 2 * 4;  // of d = 0; an owner has at least 8 in a row
-  const int owner = vector / share;
-  const uint32_t owner_base = ptx::map_to_rank(base, owner), owner_barrier = ptx::map_to_rank(barrier, owner);
-  // Neighbouring heads start at different banks.
-  auto slot = [&](int source, int head, int local) { return (source * Smem::kMergeHeads + head) * share + (local ^ (head & 7)); };
+  const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank();
+  const bool clustered = ranks > 1;
+  const int log2_share = __ffs(kVectors) - __ffs(ranks), share = 1 << log2_share;  // no division: it is a long routine
+  const auto* all_max_sum = reinterpret_cast<const float2*>(smem + (clustered ? Smem::kAllMaxSum : Smem::kMaxSum));
+  const auto* received = reinterpret_cast<const float4*>(smem + (clustered ? Smem::kSums : 0));
 #pragma unroll
   for (int first = 0; first < kHeads; first += Smem::kMergeHeads) {
+    constexpr int kOwnMaxSum = kHeads * 8;
+    const uint32_t bytes = Smem::kSums / ranks;
     if (clustered && threadIdx.x == 0)
-      ptx::mbarrier_expect(barrier, Smem::kMerge + (first == 0 ? ranks * kHeads * 8 : 0));
+      ptx::mbarrier_expect(barrier, Smem::kSums + (first == 0 ? ranks * kOwnMaxSum : 0));
     __syncthreads();
-    if (clustered) ptx::cluster_arrive_relaxed(), ptx::cluster_wait();  // all blocks are through with the memory that is written now
-    if (first == 0)
-      for (int i = threadIdx.x; i < ranks * kHeads; i += kThreads) {
-        const uint32_t at = base + Smem::kAllMaxSum + (rank * kHeads + i % kHeads) * 8;
-        if (clustered)
-          ptx::store_async(ptx::map_to_rank(at, i / kHeads), max_sum[i % kHeads], ptx::map_to_rank(barrier, i / kHeads));
-        else
-          all_max_sum[i] = max_sum[i];
-      }
+    if (clustered) ptx::cluster_arrive_relaxed(), ptx::cluster_wait();  // all blocks are through with their memory
 #pragma unroll
     for (int n = first / 8; n < (first + Smem::kMergeHeads) / 8; ++n) {
 #pragma unroll
@@ -502,28 +463,45 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
         const bool odd = octet & 1;
         const float x = __shfl_xor_sync(~0u, odd ? a[0] : a[1], 4), y = __shfl_xor_sync(~0u, odd ? a[2] : a[3], 4);
         const float4 v = odd ? float4{x, a[1], y, a[3]} : float4{a[0], x, a[2], y};
-        const int at = slot(rank, n * 8 + 2 * quad + odd - first, (vector + d) % share);
-        if (clustered)
-          ptx::store_async(owner_base + at * 16, v, owner_barrier);
-        else
-          reinterpret_cast<float4*>(smem)[at] = v;
+        const int head = n * 8 + 2 * quad + odd - first, vector = warp * 16 + octet / 2 * 4 + d;
+        const int owner = vector >> log2_share, local = vector & (share - 1);
+        // Neighbouring heads start at different banks.
+        const int at = (owner * Smem::kMergeHeads + head << log2_share) + (local ^ (head & 7));
+        reinterpret_cast<float4*>(smem)[at] = v;
       }
     }
-    if (clustered) ptx::mbarrier_wait(barrier, first / Smem::kMergeHeads & 1); else __syncthreads();
+    if (clustered) {
+      ptx::fence_async();
+      __syncthreads();
+      if (threadIdx.x < ranks) {
+        const uint32_t to = threadIdx.x, at = ptx::map_to_rank(barrier, to);
+        ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kSums + rank * bytes, to), base + to * bytes, bytes, at);
+        if (first == 0)
+          ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kOwnMaxSum, to), base + Smem::kMaxSum,
+                               kOwnMaxSum, at);
+      }
+      __syncwarp();
+      ptx::mbarrier_wait(barrier, first / Smem::kMergeHeads & 1);
+    } else {
+      __syncthreads();
+    }
 
-    for (int e = threadIdx.x; e < Smem::kMergeHeads * share; e += kThreads) {
-      const int local_head = e / share, head = first + local_head, dim = (rank * share + ((e % share) ^ (local_head & 7))) * 4;
+    for (int e = threadIdx.x; e < Smem::kMergeHeads << log2_share; e += kThreads) {
+      const int local_head = e >> log2_share, head = first + local_head;
+      const int dim = ((rank << log2_share) + ((e & (share - 1)) ^ (local_head & 7))) * 4;
       const Merged merged(ranks, [&](int r) { return all_max_sum[r * kHeads + head]; },
-                          [&](int r) { return reinterpret_cast<const float4*>(smem)[r * Smem::kMergeHeads * share + e]; });
+                          [&](int r) { return received[(r * Smem::kMergeHeads << log2_share) + e]; });
       if (p.splits == 1) {
         finish(p, int64_t(row) * kHeads + head, dim, merged, reinterpret_cast<const float*>(smem + Smem::kSink)[head]);
       } else {
+        const int split = blockIdx.x >> __ffs(ranks) - 1;
         const int64_t part = (int64_t(row) * p.splits + split) * kHeads + head;
         __stcg(reinterpret_cast<float4*>(p.partial + part * Layout::kHeadDim + dim), merged.acc);
-        if (e % share == 0) __stcg(reinterpret_cast<float2*>(p.partial_ml) + part, float2{merged.m, merged.l});
+        if ((e & (share - 1)) == 0) __stcg(reinterpret_cast<float2*>(p.partial_ml) + part, float2{merged.m, merged.l});
       }
     }
   }
+  if (clustered) ptx::cluster_arrive_relaxed(), ptx::cluster_wait();  // the copies of this block have been read
   if (p.splits == 1) return;
 
   // Several clusters share the row: of the blocks of one rank, the last to come here merges their results.
@@ -538,8 +516,8 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   __syncthreads();
   if (!*is_last) return;
   __threadfence();
-  for (int e = threadIdx.x; e < kHeads * share; e += kThreads) {
-    const int head = e / share, dim = (rank * share + e % share) * 4;
+  for (int e = threadIdx.x; e < kHeads << log2_share; e += kThreads) {
+    const int head = e >> log2_share, dim = ((rank << log2_share) + (e & (share - 1))) * 4;
     const int64_t part = int64_t(row) * p.splits * kHeads + head;
     const Merged merged(
         p.splits, [&](int s) { return __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + s * kHeads); },
@@ -550,21 +528,21 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   }
 }
 
-// What is chosen for a head count: tokens of a tile, tiles in flight, whether registers hold two tiles.
-template <int kHeads_, int kTile_, int kStages_, bool kOverlap_>
+// What is chosen for a head count: tokens of a tile, tiles in flight, blocks that share an SM's registers.
+template <int kHeads_, int kTile_, int kStages_, int kBlocksPerSm_>
 struct Config {
   static constexpr int kHeads = kHeads_, kTile = kTile_, kStages = kStages_;
   static constexpr int kBytes = Shared<Fp8Ue8m0Layout, kHeads, kTile, kStages>::kBytes;
-  static constexpr auto kernel = &sparse_mla_decode_kernel<Fp8Ue8m0Layout, kHeads, kTile, kStages, kOverlap_>;
+  static constexpr auto kernel = &sparse_mla_decode_kernel<Fp8Ue8m0Layout, kHeads, kTile, kStages, kBlocksPerSm_>;
 };
 
 template <class Function>
 int for_heads(int heads, Function&& function) {
   switch (heads) {
-    case 8: return function(Config<8, 32, 3, true>{});
-    case 16: return function(Config<16, 32, 3, true>{});
-    case 32: return function(Config<32, 32, 2, false>{});
-    case 64: return function(Config<64, 16, 3, false>{});
+    case 8: return function(Config<8, 32, 3, 1>{});
+    case 16: return function(Config<16, 32, 3, 1>{});
+    case 32: return function(Config<32, 32, 2, 1>{});
+    case 64: return function(Config<64, 16, 3, 1>{});
     default: return cudaErrorInvalidValue;
   }
 }
