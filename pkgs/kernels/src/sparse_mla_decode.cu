@@ -27,7 +27,7 @@ constexpr float kLog2e = 1.4426950408889634f;
 constexpr float kLn2 = 0.6931471805599453f;
 constexpr float kInf = __builtin_huge_valf();
 
-// Shared memory of a block, in bytes. The merge reuses the space of the pipeline.
+// Shared memory of a block, in bytes.
 template <class Layout, int kHeads, int kTile, int kStages>
 struct Shared {
   static constexpr int kScales = kTile * Layout::kTokenBytes;        // of a stage: rows as they are in the cache, then scales
@@ -36,16 +36,21 @@ struct Shared {
   static constexpr int kScoreStride = kTile + 4;                     // floats a head: keeps writes free of conflicts
   static constexpr int kScores = kStages * kStage;
   static constexpr int kPipeline = kScores + kWarps * kHeads * kScoreStride * 4;
+  // The merge reuses the space of the pipeline, but for what other blocks may already send.
   static constexpr int kMergeHeads = kHeads < 16 ? kHeads : 16;      // heads merged at a time
-  static constexpr int kSums = kMergeHeads * Layout::kHeadDim * 4;   // a block's sums of those: kSums to send, then kSums
-  static constexpr int kProbs = kPipeline > 2 * kSums ? kPipeline : 2 * kSums;  // received
-  static constexpr int kRescale = kProbs + kHeads * kTile * 2;
+  static constexpr int kSend = kMergeHeads * Layout::kHeadDim * 4;   // after the sums that stay here: fp32, others bf16
+  static constexpr int kSendBytes = kMergeHeads * Layout::kHeadDim * 2;
+  static constexpr int kProbs = kPipeline;
+  static constexpr int kReceived = kProbs + kHeads * kTile * 2;
+  static constexpr int kRescale = kReceived + kSendBytes;
   static constexpr int kMaxSum = kRescale + kHeads * 4;              // of this block
   static constexpr int kAllMaxSum = kMaxSum + kHeads * 8;            // of all blocks of the cluster
   static constexpr int kSink = kAllMaxSum + kMaxCluster * kHeads * 8;
-  static constexpr int kBarrier = kSink + kHeads * 4;
+  static constexpr int kWeights = kSink + kHeads * 4;                // of the blocks' sums
+  static constexpr int kBarrier = kWeights + kMaxCluster * kMergeHeads * 4;
   static constexpr int kFlag = kBarrier + 8;
   static constexpr int kBytes = kFlag + 8;
+  static_assert(kSend + kSendBytes <= kPipeline, "the merge has no space of its own");
   static_assert(kBytes <= 99 * 1024, "a block of sm_120 has 99 KB");
 };
 
@@ -179,6 +184,7 @@ __device__ __forceinline__ void fetch(const TileTokens& tile, uint32_t stage) {
   static_assert(kRows * kTail <= 32, "one instruction copies what is left of the rows");
   const int lane = lane_id(), warp = threadIdx.x / 32;
   if (threadIdx.x == 0) store_shared(stage + Smem::kMask, tile.valid);
+  if (tile.valid == 0) return;
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     const int t = warp * kRows + i;
@@ -191,7 +197,6 @@ __device__ __forceinline__ void fetch(const TileTokens& tile, uint32_t stage) {
     ptx::cp_async<16>(stage + t * Layout::kTokenBytes + 512 + lane % kTail * 16, from, tile.valid >> t & 1);
   if (lane / kRows == warp)
     ptx::cp_async<Layout::kScaleBytes>(stage + Smem::kScales + lane * Layout::kScaleBytes, tile.scale, tile.valid >> lane & 1);
-  ptx::cp_async_commit();
 }
 
 // A warp's slice of a tile, 8 x 64 values a block of tokens.
@@ -247,37 +252,36 @@ struct Slice {
   }
 };
 
-// The sum of partial softmaxes of one head, each with its own maximum; -inf: it saw no valid token.
-struct Merged {
-  float4 acc{};
-  float m = -kInf, l = 0.f;
-
-  // Loads are of the form load_max_sum(i) -> {maximum, sum} and load(i) -> four values.
-  template <class LoadMaxSum, class Load>
-  __device__ __forceinline__ Merged(int parts, LoadMaxSum&& load_max_sum, Load&& load) {
-#pragma unroll 4
-    for (int i = 0; i < parts; ++i) m = fmaxf(m, load_max_sum(i).x);
-    const float m_safe = m == -kInf ? 0.f : m;
-#pragma unroll 4
-    for (int i = 0; i < parts; ++i) {
-      const float2 ml = load_max_sum(i);
-      const float4 v = load(i);
-      const float w = ptx::exp2(ml.x - m_safe);
-      acc.x += w * v.x, acc.y += w * v.y, acc.z += w * v.z, acc.w += w * v.w;
-      l += w * ml.y;
-    }
-  }
-};
-
-// Divides by the softmax denominator and stores four values of one head. l == 0: no valid token.
-__device__ __forceinline__ void finish(const SparseMlaDecodeParams& p, int64_t row_head, int dim, const Merged& s, float sink) {
-  const float inverse = s.l == 0.f ? 0.f : 1.f / (s.l + ptx::exp2(sink * kLog2e - s.m));
-  __nv_bfloat162 low = __floats2bfloat162_rn(s.acc.x * inverse, s.acc.y * inverse);
-  __nv_bfloat162 high = __floats2bfloat162_rn(s.acc.z * inverse, s.acc.w * inverse);
-  uint2 packed{reinterpret_cast<uint32_t&>(low), reinterpret_cast<uint32_t&>(high)};
-  *reinterpret_cast<uint2*>(static_cast<__nv_bfloat16*>(p.out) + row_head * 512 + dim) = packed;
-  if (dim == 0) p.lse[row_head] = s.l == 0.f ? -kInf : (s.m + log2f(s.l)) * kLn2;
+__device__ __forceinline__ uint2 pack_bf16(float4 v) {
+  const __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y), high = __floats2bfloat162_rn(v.z, v.w);
+  return {reinterpret_cast<const uint32_t&>(low), reinterpret_cast<const uint32_t&>(high)};
 }
+__device__ __forceinline__ float4 unpack_bf16(uint2 v) {
+  return {__uint_as_float(v.x << 16), __uint_as_float(v.x & 0xffff0000u), __uint_as_float(v.y << 16),
+          __uint_as_float(v.y & 0xffff0000u)};
+}
+__device__ __forceinline__ void add_scaled(float4& acc, float w, float4 v) {
+  acc.x += w * v.x, acc.y += w * v.y, acc.z += w * v.z, acc.w += w * v.w;
+}
+
+__device__ __forceinline__ void store_output(const SparseMlaDecodeParams& p, int row, int head, int dim, float4 v) {
+  const int64_t at = (int64_t(row) * p.heads + head) * 512 + dim;
+  *reinterpret_cast<uint2*>(static_cast<__nv_bfloat16*>(p.out) + at) = pack_bf16(v);
+}
+
+// Partial softmaxes of one head with maxima of their own, one a lane of kWidth; a maximum of -inf: no valid token.
+template <int kWidth>
+struct Merged {
+  float weight, m, l;  // l == 0: none saw a valid token
+  __device__ explicit Merged(float2 max_sum) {
+    m = reduce_max<kWidth>(max_sum.x);
+    weight = ptx::exp2(max_sum.x - (m == -kInf ? 0.f : m));
+    l = reduce_sum<kWidth>(weight * max_sum.y);
+  }
+  // What turns the weighted sum into the output. The sink joins the denominator only.
+  __device__ float inverse(float sink) const { return l == 0.f ? 0.f : 1.f / (l + ptx::exp2(sink * kLog2e - m)); }
+  __device__ float lse() const { return l == 0.f ? -kInf : (m + log2f(l)) * kLn2; }
+};
 
 template <class Layout, int kHeads, int kTile, int kStages, int kBlocksPerSm>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
@@ -308,13 +312,28 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     q[n][4] = b.x, q[n][5] = b.y, q[n][6] = b.z, q[n][7] = b.w;
   }
   const uint32_t barrier = base + Smem::kBarrier;
-  if (threadIdx.x == 0) ptx::mbarrier_init(barrier);
-  TileTokens ahead = queue.next();
-#pragma unroll 1  // one copy of the code: instructions come from memory too
-  for (int s = 0; s < kStages; ++s) {
-    fetch<Layout, Smem, kTile>(ahead, base + s * Smem::kStage);
-    ahead = queue.next();
+  const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank();
+  const bool clustered = ranks > 1;
+  // No division by a variable: it is a long routine.
+  const int log2_share = __ffs(Layout::kHeadDim / 4) - __ffs(ranks), share = 1 << log2_share;
+  const int message = Smem::kMergeHeads << log2_share + 3;  // bytes from one block to another
+  constexpr int kMaxSumBytes = kHeads * 8;
+  if (clustered) {
+    if (threadIdx.x == 0) {
+      ptx::mbarrier_init(barrier);
+      ptx::mbarrier_expect(barrier, (ranks - 1) * message + ranks * kMaxSumBytes);
+    }
+    __syncwarp();
+    ptx::cluster_arrive_relaxed();
   }
+  TileTokens ahead = queue.next();
+  auto fetch_ahead = [&](uint32_t stage) {
+    fetch<Layout, Smem, kTile>(ahead, stage);
+    ptx::cp_async_commit();
+    if (ahead.valid) ahead = queue.next();
+  };
+#pragma unroll 1  // one copy of the code: instructions come from memory too
+  for (int s = 0; s < kStages; ++s) fetch_ahead(base + s * Smem::kStage);
 
   float o[kHeadBlocks][4][4] = {};  // o[n][d]: values 16d.. (in the order of k) of heads 8n + 2 * quad, + 1
   float m[kSoftmaxSteps], l[kSoftmaxSteps];
@@ -419,8 +438,7 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     slice.template load<Layout, Smem>(stage);
     store_scores(slice);
     __syncthreads();
-    fetch<Layout, Smem, kTile>(ahead, stage);  // all warps have read this stage
-    ahead = queue.next();
+    fetch_ahead(stage);  // all warps have read this stage
     stage = stage == base + (kStages - 1) * Smem::kStage ? base : stage + Smem::kStage;
     softmax(mask);
     transpose(slice);
@@ -430,30 +448,27 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   }
   ptx::cp_async_wait<0>();
 
-  // Merge. Block r of the cluster finishes values share * r .. of all heads: every block sends it those of its sums.
-  // Bulk copies to a barrier that counts their bytes: ordinary stores would need a fence over the whole GPU.
+  // Merge. Block r of the cluster finishes values share * r .. (in units of four) of all heads: every block sends it its
+  // sums of those. Bulk copies to a barrier that counts their bytes: ordinary stores would need a fence over the whole
+  // GPU. As bf16, because the way between two blocks is narrow; what stays here stays fp32.
   auto* max_sum = reinterpret_cast<float2*>(smem + Smem::kMaxSum);
+  auto* sinks = reinterpret_cast<float*>(smem + Smem::kSink);
+  auto* weights = reinterpret_cast<float*>(smem + Smem::kWeights);
 #pragma unroll
   for (int s = 0; s < kSoftmaxSteps; ++s) {
     const float sum = reduce_sum<kTile>(l[s]);
     if (lane % kTile == 0) max_sum[(s * kWarps + warp) * kHeadsAtOnce + lane / kTile] = {m[s], sum};
   }
-  if (threadIdx.x < kHeads) reinterpret_cast<float*>(smem + Smem::kSink)[threadIdx.x] = sink;
-
-  constexpr int kVectors = Layout::kHeadDim / 4;  // float4 a head
-  const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank();
-  const bool clustered = ranks > 1;
-  const int log2_share = __ffs(kVectors) - __ffs(ranks), share = 1 << log2_share;  // no division: it is a long routine
+  if (threadIdx.x < kHeads) sinks[threadIdx.x] = sink;
   const auto* all_max_sum = reinterpret_cast<const float2*>(smem + (clustered ? Smem::kAllMaxSum : Smem::kMaxSum));
-  const auto* received = reinterpret_cast<const float4*>(smem + (clustered ? Smem::kSums : 0));
 #pragma unroll
   for (int first = 0; first < kHeads; first += Smem::kMergeHeads) {
-    constexpr int kOwnMaxSum = kHeads * 8;
-    const uint32_t bytes = Smem::kSums / ranks;
-    if (clustered && threadIdx.x == 0)
-      ptx::mbarrier_expect(barrier, Smem::kSums + (first == 0 ? ranks * kOwnMaxSum : 0));
     __syncthreads();
-    if (clustered) ptx::cluster_arrive_relaxed(), ptx::cluster_wait();  // all blocks are through with their memory
+    if (clustered && first > 0) {  // the memory of the step before is free in all blocks
+      if (threadIdx.x == 0) ptx::mbarrier_expect(barrier, (ranks - 1) * message);
+      __syncwarp();
+      ptx::cluster_arrive_relaxed(), ptx::cluster_wait();
+    }
 #pragma unroll
     for (int n = first / 8; n < (first + Smem::kMergeHeads) / 8; ++n) {
 #pragma unroll
@@ -464,44 +479,71 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
         const float x = __shfl_xor_sync(~0u, odd ? a[0] : a[1], 4), y = __shfl_xor_sync(~0u, odd ? a[2] : a[3], 4);
         const float4 v = odd ? float4{x, a[1], y, a[3]} : float4{a[0], x, a[2], y};
         const int head = n * 8 + 2 * quad + odd - first, vector = warp * 16 + octet / 2 * 4 + d;
-        const int owner = vector >> log2_share, local = vector & (share - 1);
+        const int owner = vector >> log2_share;
         // Neighbouring heads start at different banks.
-        const int at = (owner * Smem::kMergeHeads + head << log2_share) + (local ^ (head & 7));
-        reinterpret_cast<float4*>(smem)[at] = v;
+        const int at = (head << log2_share) + ((vector & (share - 1)) ^ (head & 7));
+        if (owner == rank)
+          reinterpret_cast<float4*>(smem)[at] = v;
+        else
+          *reinterpret_cast<uint2*>(smem + Smem::kSend + owner * message + at * 8) = pack_bf16(v);
       }
     }
     if (clustered) {
       ptx::fence_async();
+      if (first == 0) ptx::cluster_wait();  // all blocks have set up their barriers
       __syncthreads();
       if (threadIdx.x < ranks) {
-        const uint32_t to = threadIdx.x, at = ptx::map_to_rank(barrier, to);
-        ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kSums + rank * bytes, to), base + to * bytes, bytes, at);
+        const uint32_t to = threadIdx.x, to_barrier = ptx::map_to_rank(barrier, to);
         if (first == 0)
-          ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kOwnMaxSum, to), base + Smem::kMaxSum,
-                               kOwnMaxSum, at);
+          ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kMaxSumBytes, to), base + Smem::kMaxSum,
+                               kMaxSumBytes, to_barrier);
+        if (to != rank)
+          ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kReceived + rank * message, to),
+                               base + Smem::kSend + to * message, message, to_barrier);
       }
       __syncwarp();
       ptx::mbarrier_wait(barrier, first / Smem::kMergeHeads & 1);
+      if (first + Smem::kMergeHeads == kHeads) ptx::cluster_arrive_relaxed();
     } else {
       __syncthreads();
     }
 
+    // Weights of the blocks, a thread for each block and head.
+    if (threadIdx.x < Smem::kMergeHeads * kMaxCluster) {
+      const int r = threadIdx.x % kMaxCluster, head = first + threadIdx.x / kMaxCluster;
+      const Merged<kMaxCluster> merged(r < ranks ? all_max_sum[r * kHeads + head] : float2{-kInf, 0.f});
+      weights[threadIdx.x] = p.splits == 1 ? merged.weight * merged.inverse(sinks[head]) : merged.weight;
+      if (r == 0) {
+        const int split = blockIdx.x >> __ffs(ranks) - 1;
+        if (p.splits > 1)
+          __stcg(reinterpret_cast<float2*>(p.partial_ml) + (int64_t(row) * p.splits + split) * kHeads + head,
+                 float2{merged.m, merged.l});
+        else if (rank == 0)
+          p.lse[int64_t(row) * kHeads + head] = merged.lse();
+      }
+    }
+    __syncthreads();
     for (int e = threadIdx.x; e < Smem::kMergeHeads << log2_share; e += kThreads) {
       const int local_head = e >> log2_share, head = first + local_head;
       const int dim = ((rank << log2_share) + ((e & (share - 1)) ^ (local_head & 7))) * 4;
-      const Merged merged(ranks, [&](int r) { return all_max_sum[r * kHeads + head]; },
-                          [&](int r) { return received[(r * Smem::kMergeHeads << log2_share) + e]; });
+      float4 acc{};
+      add_scaled(acc, weights[local_head * kMaxCluster + rank], reinterpret_cast<const float4*>(smem)[e]);
+#pragma unroll 4
+      for (int i = 1; i < ranks; ++i) {
+        const int r = (rank + i) & (ranks - 1);
+        add_scaled(acc, weights[local_head * kMaxCluster + r],
+                   unpack_bf16(*reinterpret_cast<const uint2*>(smem + Smem::kReceived + r * message + e * 8)));
+      }
       if (p.splits == 1) {
-        finish(p, int64_t(row) * kHeads + head, dim, merged, reinterpret_cast<const float*>(smem + Smem::kSink)[head]);
+        store_output(p, row, head, dim, acc);
       } else {
         const int split = blockIdx.x >> __ffs(ranks) - 1;
         const int64_t part = (int64_t(row) * p.splits + split) * kHeads + head;
-        __stcg(reinterpret_cast<float4*>(p.partial + part * Layout::kHeadDim + dim), merged.acc);
-        if ((e & (share - 1)) == 0) __stcg(reinterpret_cast<float2*>(p.partial_ml) + part, float2{merged.m, merged.l});
+        __stcg(reinterpret_cast<float4*>(p.partial + part * Layout::kHeadDim + dim), acc);
       }
     }
   }
-  if (clustered) ptx::cluster_arrive_relaxed(), ptx::cluster_wait();  // the copies of this block have been read
+  if (clustered) ptx::cluster_wait();  // the copies of this block have been read
   if (p.splits == 1) return;
 
   // Several clusters share the row: of the blocks of one rank, the last to come here merges their results.
@@ -516,15 +558,24 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   __syncthreads();
   if (!*is_last) return;
   __threadfence();
+  const int64_t part = int64_t(row) * p.splits * kHeads;
+  auto* split_weights = reinterpret_cast<float*>(smem);  // [heads][32]
+  for (int head = warp; head < kHeads; head += kWarps) {
+    const Merged<32> merged(lane < p.splits
+                                ? __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + lane * kHeads + head)
+                                : float2{-kInf, 0.f});
+    split_weights[head * 32 + lane] = merged.weight * merged.inverse(sinks[head]);
+    if (rank == 0 && lane == 0) p.lse[int64_t(row) * kHeads + head] = merged.lse();
+  }
+  __syncthreads();
   for (int e = threadIdx.x; e < kHeads << log2_share; e += kThreads) {
     const int head = e >> log2_share, dim = ((rank << log2_share) + (e & (share - 1))) * 4;
-    const int64_t part = int64_t(row) * p.splits * kHeads + head;
-    const Merged merged(
-        p.splits, [&](int s) { return __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + s * kHeads); },
-        [&](int s) {
-          return __ldcg(reinterpret_cast<const float4*>(p.partial + (part + s * kHeads) * Layout::kHeadDim + dim));
-        });
-    finish(p, int64_t(row) * kHeads + head, dim, merged, reinterpret_cast<const float*>(smem + Smem::kSink)[head]);
+    float4 acc{};
+#pragma unroll 8
+    for (int i = 0; i < p.splits; ++i)
+      add_scaled(acc, split_weights[head * 32 + i],
+                 __ldcg(reinterpret_cast<const float4*>(p.partial + (part + i * kHeads + head) * Layout::kHeadDim + dim)));
+    store_output(p, row, head, dim, acc);
   }
 }
 
