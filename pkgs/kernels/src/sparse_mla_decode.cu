@@ -48,7 +48,8 @@ struct Shared {
   static constexpr int kSink = kAllMaxSum + kMaxCluster * kHeads * 8;
   static constexpr int kWeights = kSink + kHeads * 4;                // of the blocks' sums
   static constexpr int kBarrier = kWeights + kMaxCluster * kMergeHeads * 4;
-  static constexpr int kFlag = kBarrier + 8;
+  static constexpr int kMaxSumBarrier = kBarrier + 8;
+  static constexpr int kFlag = kMaxSumBarrier + 8;
   static constexpr int kBytes = kFlag + 8;
   static_assert(kSend + kSendBytes <= kPipeline, "the merge has no space of its own");
   static_assert(kBytes <= 99 * 1024, "a block of sm_120 has 99 KB");
@@ -97,10 +98,13 @@ __device__ __forceinline__ int ordered(int bits) { return bits ^ (bits >> 31 & 0
 
 template <int kWidth>
 __device__ __forceinline__ float reduce_max(float v) {
-  if (kWidth == 32) return __int_as_float(ordered(__reduce_max_sync(~0u, ordered(__float_as_int(v)))));
+  if constexpr (kWidth == 32) {
+    return __int_as_float(ordered(__reduce_max_sync(~0u, ordered(__float_as_int(v)))));
+  } else {
 #pragma unroll
-  for (int d = kWidth / 2; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(~0u, v, d));
-  return v;
+    for (int d = kWidth / 2; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(~0u, v, d));
+    return v;
+  }
 }
 template <int kWidth>
 __device__ __forceinline__ float reduce_sum(float v) {
@@ -117,8 +121,8 @@ struct TileTokens {
   uint32_t valid;        // bit t: token t takes part; 0: no tile is left
 };
 
-// Deals out the tiles of a block. Indices are read kAhead tiles before they are needed, and before the lengths that say
-// whether they count: two memory round trips would otherwise stand before the first key.
+// Deals out the tiles of a block. The indices of the first kAhead tiles are read at once, and before the lengths that say
+// whether they count: more memory round trips would otherwise stand before the first key.
 template <class Layout, int kTile, int kAhead>
 class TileQueue {
  public:
@@ -135,10 +139,13 @@ class TileQueue {
     TileTokens t;
     do {
       t = locate(raw_[0]);
-#pragma unroll
-      for (int i = 0; i + 1 < kAhead; ++i) raw_[i] = raw_[i + 1];
-      raw_[kAhead - 1] = raw_index(tile_ + kAhead * gridDim.x);
       tile_ += gridDim.x;
+      if (--preloaded_ > 0) {
+#pragma unroll
+        for (int i = 0; i + 1 < kAhead; ++i) raw_[i] = raw_[i + 1];
+      } else {  // never a load into a register that is moved before it is used: the move would wait
+        raw_[0] = raw_index(tile_);
+      }
     } while (t.valid == 0 && tile_ < end_);
     return t;
   }
@@ -173,7 +180,7 @@ class TileQueue {
 
   const SparseMlaDecodeParams& p;
   int row_, window_tiles_, tile_, end_;
-  int raw_[kAhead], lengths_[2];
+  int raw_[kAhead], lengths_[2], preloaded_ = kAhead;
 };
 
 // Starts the copy of a tile into one stage and notes there which tokens are valid. Every warp copies whole rows, 512
@@ -311,7 +318,7 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     q[n][0] = a.x, q[n][1] = a.y, q[n][2] = a.z, q[n][3] = a.w;
     q[n][4] = b.x, q[n][5] = b.y, q[n][6] = b.z, q[n][7] = b.w;
   }
-  const uint32_t barrier = base + Smem::kBarrier;
+  const uint32_t barrier = base + Smem::kBarrier, max_sum_barrier = base + Smem::kMaxSumBarrier;
   const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank();
   const bool clustered = ranks > 1;
   // No division by a variable: it is a long routine.
@@ -320,8 +327,8 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   constexpr int kMaxSumBytes = kHeads * 8;
   if (clustered) {
     if (threadIdx.x == 0) {
-      ptx::mbarrier_init(barrier);
-      ptx::mbarrier_expect(barrier, (ranks - 1) * message + ranks * kMaxSumBytes);
+      ptx::mbarrier_init(barrier), ptx::mbarrier_init(max_sum_barrier);
+      ptx::mbarrier_expect(barrier, (ranks - 1) * message), ptx::mbarrier_expect(max_sum_barrier, ranks * kMaxSumBytes);
     }
     __syncwarp();
     ptx::cluster_arrive_relaxed();
@@ -461,6 +468,26 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   }
   if (threadIdx.x < kHeads) sinks[threadIdx.x] = sink;
   const auto* all_max_sum = reinterpret_cast<const float2*>(smem + (clustered ? Smem::kAllMaxSum : Smem::kMaxSum));
+  if (clustered) {
+    ptx::fence_async();
+    ptx::cluster_wait();  // all blocks have set up their barriers
+    __syncthreads();
+    if (threadIdx.x < ranks)
+      ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kMaxSumBytes, threadIdx.x),
+                           base + Smem::kMaxSum, kMaxSumBytes, ptx::map_to_rank(max_sum_barrier, threadIdx.x));
+    __syncwarp();
+  }
+  // Lanes of neighbouring octets swap, so that o[n][d] becomes four consecutive values of one head.
+  const bool odd = octet & 1;
+#pragma unroll
+  for (int n = 0; n < kHeadBlocks; ++n)
+#pragma unroll
+    for (int d = 0; d < 4; ++d) {
+      float(&a)[4] = o[n][d];
+      const float x = __shfl_xor_sync(~0u, odd ? a[0] : a[1], 4), y = __shfl_xor_sync(~0u, odd ? a[2] : a[3], 4);
+      if (odd) a[0] = x, a[2] = y; else a[1] = x, a[3] = y;
+    }
+  const int vector = warp * 16 + octet / 2 * 4, owner = vector >> log2_share;  // of d = 0; d = 3 has the same owner
 #pragma unroll
   for (int first = 0; first < kHeads; first += Smem::kMergeHeads) {
     __syncthreads();
@@ -471,17 +498,12 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     }
 #pragma unroll
     for (int n = first / 8; n < (first + Smem::kMergeHeads) / 8; ++n) {
+      const int head = n * 8 + 2 * quad + odd - first;
 #pragma unroll
       for (int d = 0; d < 4; ++d) {
-        // Lanes of neighbouring octets swap, so that each holds four consecutive values of one head.
-        const float(&a)[4] = o[n][d];
-        const bool odd = octet & 1;
-        const float x = __shfl_xor_sync(~0u, odd ? a[0] : a[1], 4), y = __shfl_xor_sync(~0u, odd ? a[2] : a[3], 4);
-        const float4 v = odd ? float4{x, a[1], y, a[3]} : float4{a[0], x, a[2], y};
-        const int head = n * 8 + 2 * quad + odd - first, vector = warp * 16 + octet / 2 * 4 + d;
-        const int owner = vector >> log2_share;
+        const float4 v{o[n][d][0], o[n][d][1], o[n][d][2], o[n][d][3]};
         // Neighbouring heads start at different banks.
-        const int at = (head << log2_share) + ((vector & (share - 1)) ^ (head & 7));
+        const int at = (head << log2_share) + ((vector + d & share - 1) ^ (head & 7));
         if (owner == rank)
           reinterpret_cast<float4*>(smem)[at] = v;
         else
@@ -490,22 +512,13 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     }
     if (clustered) {
       ptx::fence_async();
-      if (first == 0) ptx::cluster_wait();  // all blocks have set up their barriers
       __syncthreads();
-      if (threadIdx.x < ranks) {
-        const uint32_t to = threadIdx.x, to_barrier = ptx::map_to_rank(barrier, to);
-        if (first == 0)
-          ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kMaxSumBytes, to), base + Smem::kMaxSum,
-                               kMaxSumBytes, to_barrier);
-        if (to != rank)
-          ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kReceived + rank * message, to),
-                               base + Smem::kSend + to * message, message, to_barrier);
-      }
+      const uint32_t to = threadIdx.x;
+      if (to < ranks && to != rank)
+        ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kReceived + rank * message, to),
+                             base + Smem::kSend + to * message, message, ptx::map_to_rank(barrier, to));
       __syncwarp();
-      ptx::mbarrier_wait(barrier, first / Smem::kMergeHeads & 1);
-      if (first + Smem::kMergeHeads == kHeads) ptx::cluster_arrive_relaxed();
-    } else {
-      __syncthreads();
+      if (first == 0) ptx::mbarrier_wait(max_sum_barrier, 0);
     }
 
     // Weights of the blocks, a thread for each block and head.
@@ -521,6 +534,10 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
         else if (rank == 0)
           p.lse[int64_t(row) * kHeads + head] = merged.lse();
       }
+    }
+    if (clustered) {
+      ptx::mbarrier_wait(barrier, first / Smem::kMergeHeads & 1);
+      if (first + Smem::kMergeHeads == kHeads) ptx::cluster_arrive_relaxed();
     }
     __syncthreads();
     for (int e = threadIdx.x; e < Smem::kMergeHeads << log2_share; e += kThreads) {
@@ -590,8 +607,8 @@ struct Config {
 template <class Function>
 int for_heads(int heads, Function&& function) {
   switch (heads) {
-    case 8: return function(Config<8, 32, 3, 1>{});
-    case 16: return function(Config<16, 32, 3, 1>{});
+    case 8: return function(Config<8, 32, 3, 2>{});
+    case 16: return function(Config<16, 32, 3, 2>{});
     case 32: return function(Config<32, 32, 2, 1>{});
     case 64: return function(Config<64, 16, 3, 1>{});
     default: return cudaErrorInvalidValue;
