@@ -10,6 +10,7 @@
 // The blocks of a cluster merge through distributed shared memory; if several clusters share a row, the last one to
 // finish (a counter that it sets back to zero) merges their results.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "layout.cuh"
@@ -38,8 +39,8 @@ struct Shared {
   static constexpr int kPipeline = kScores + kWarps * kHeads * kScoreStride * 4;
   // The merge reuses the space of the pipeline, but for what other blocks may already send.
   static constexpr int kMergeHeads = kHeads < 16 ? kHeads : 16;      // heads merged at a time
-  static constexpr int kSend = kMergeHeads * Layout::kHeadDim * 4;   // after the sums that stay here: fp32, others bf16
-  static constexpr int kSendBytes = kMergeHeads * Layout::kHeadDim * 2;
+  static constexpr int kSend = kMergeHeads * Layout::kHeadDim * 4;   // after the sums that stay here
+  static constexpr int kSendBytes = kMergeHeads * (Layout::kHeadDim * 2 + kMaxCluster * 4);
   static constexpr int kProbs = kPipeline;
   static constexpr int kReceived = kProbs + kHeads * kTile * 2;
   static constexpr int kRescale = kReceived + kSendBytes;
@@ -263,10 +264,19 @@ __device__ __forceinline__ uint2 pack_bf16(float4 v) {
   const __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y), high = __floats2bfloat162_rn(v.z, v.w);
   return {reinterpret_cast<const uint32_t&>(low), reinterpret_cast<const uint32_t&>(high)};
 }
-__device__ __forceinline__ float4 unpack_bf16(uint2 v) {
-  return {__uint_as_float(v.x << 16), __uint_as_float(v.x & 0xffff0000u), __uint_as_float(v.y << 16),
-          __uint_as_float(v.y & 0xffff0000u)};
+__device__ __forceinline__ uint2 pack_f16(float4 v, float scale) {
+  const __half2 low = __floats2half2_rn(v.x * scale, v.y * scale), high = __floats2half2_rn(v.z * scale, v.w * scale);
+  return {reinterpret_cast<const uint32_t&>(low), reinterpret_cast<const uint32_t&>(high)};
 }
+__device__ __forceinline__ float4 unpack_f16(uint2 v) {
+  const float2 low = __half22float2(reinterpret_cast<const __half2&>(v.x)), high = __half22float2(reinterpret_cast<const __half2&>(v.y));
+  return {low.x, low.y, high.x, high.y};
+}
+// The power of two that brings values of at most this magnitude near the upper end of f16, and its inverse.
+__device__ __forceinline__ float f16_scale(float magnitude) {
+  return __uint_as_float(min(268u - (__float_as_uint(magnitude) >> 23), 253u) << 23);
+}
+__device__ __forceinline__ float inverse_power(float scale) { return __uint_as_float((254u << 23) - __float_as_uint(scale)); }
 __device__ __forceinline__ void add_scaled(float4& acc, float w, float4 v) {
   acc.x += w * v.x, acc.y += w * v.y, acc.z += w * v.z, acc.w += w * v.w;
 }
@@ -307,7 +317,7 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   const int row = blockIdx.y;
 
   // Loads that need no other load start first.
-  TileQueue<Layout, kTile, kStages + 1> queue(p, row);
+  TileQueue<Layout, kTile, kStages> queue(p, row);
   const float sink = p.sink && threadIdx.x < kHeads ? __ldg(p.sink + threadIdx.x) : -kInf;
   uint32_t q[kHeadBlocks][8];  // q[n][j]: values 16 * quad + 2j, + 1 of head 8n + octet
 #pragma unroll
@@ -323,7 +333,9 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   const bool clustered = ranks > 1;
   // No division by a variable: it is a long routine.
   const int log2_share = __ffs(Layout::kHeadDim / 4) - __ffs(ranks), share = 1 << log2_share;
-  const int message = Smem::kMergeHeads << log2_share + 3;  // bytes from one block to another
+  // From one block to another: values, then a scale for each head and group that the receiver owns a part of.
+  const int scale_groups = max(share / 16, 1), values_bytes = Smem::kMergeHeads * share * 8;
+  const int message = values_bytes + Smem::kMergeHeads * scale_groups * 4;
   constexpr int kMaxSumBytes = kHeads * 8;
   if (clustered) {
     if (threadIdx.x == 0) {
@@ -339,8 +351,9 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     ptx::cp_async_commit();
     if (ahead.valid) ahead = queue.next();
   };
+  uint32_t free_stage = base + (kStages - 1) * Smem::kStage;
 #pragma unroll 1  // one copy of the code: instructions come from memory too
-  for (int s = 0; s < kStages; ++s) fetch_ahead(base + s * Smem::kStage);
+  for (int s = 0; s < kStages - 1; ++s) fetch_ahead(base + s * Smem::kStage);
 
   float o[kHeadBlocks][4][4] = {};  // o[n][d]: values 16d.. (in the order of k) of heads 8n + 2 * quad, + 1
   float m[kSoftmaxSteps], l[kSoftmaxSteps];
@@ -436,20 +449,21 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     }
   };
 
-  ptx::cp_async_wait<kStages - 1>();
+  ptx::cp_async_wait<kStages - 2>();
   __syncthreads();
   for (;;) {
     const uint32_t mask = load_shared_word(stage + Smem::kMask);
     if (mask == 0) break;  // after the last tile, in all warps
+    fetch_ahead(free_stage);  // read by all warps before the last barrier but one
     Slice<kTile> slice;
     slice.template load<Layout, Smem>(stage);
     store_scores(slice);
     __syncthreads();
-    fetch_ahead(stage);  // all warps have read this stage
+    free_stage = stage;
     stage = stage == base + (kStages - 1) * Smem::kStage ? base : stage + Smem::kStage;
     softmax(mask);
     transpose(slice);
-    ptx::cp_async_wait<kStages - 1>();
+    ptx::cp_async_wait<kStages - 2>();
     __syncthreads();
     add_values(slice);
   }
@@ -457,7 +471,7 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
 
   // Merge. Block r of the cluster finishes values share * r .. (in units of four) of all heads: every block sends it its
   // sums of those. Bulk copies to a barrier that counts their bytes: ordinary stores would need a fence over the whole
-  // GPU. As bf16, because the way between two blocks is narrow; what stays here stays fp32.
+  // GPU. As f16 with a scale for each head and group, because the way between two blocks is narrow; what stays stays fp32.
   auto* max_sum = reinterpret_cast<float2*>(smem + Smem::kMaxSum);
   auto* sinks = reinterpret_cast<float*>(smem + Smem::kSink);
   auto* weights = reinterpret_cast<float*>(smem + Smem::kWeights);
@@ -499,6 +513,17 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
 #pragma unroll
     for (int n = first / 8; n < (first + Smem::kMergeHeads) / 8; ++n) {
       const int head = n * 8 + 2 * quad + odd - first;
+      float magnitude = 0.f;
+#pragma unroll
+      for (int d = 0; d < 4; ++d)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) magnitude = fmaxf(magnitude, fabsf(o[n][d][i]));
+      magnitude = fmaxf(magnitude, __shfl_xor_sync(~0u, magnitude, 8));
+      magnitude = fmaxf(magnitude, __shfl_xor_sync(~0u, magnitude, 16));
+      const float to_f16 = f16_scale(magnitude);
+      if (owner != rank)
+        *reinterpret_cast<float*>(smem + Smem::kSend + owner * message + values_bytes +
+                                  (head * scale_groups + ((vector & share - 1) >> 4)) * 4) = inverse_power(to_f16);
 #pragma unroll
       for (int d = 0; d < 4; ++d) {
         const float4 v{o[n][d][0], o[n][d][1], o[n][d][2], o[n][d][3]};
@@ -507,7 +532,7 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
         if (owner == rank)
           reinterpret_cast<float4*>(smem)[at] = v;
         else
-          *reinterpret_cast<uint2*>(smem + Smem::kSend + owner * message + at * 8) = pack_bf16(v);
+          *reinterpret_cast<uint2*>(smem + Smem::kSend + owner * message + at * 8) = pack_f16(v, to_f16);
       }
     }
     if (clustered) {
@@ -542,14 +567,16 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     __syncthreads();
     for (int e = threadIdx.x; e < Smem::kMergeHeads << log2_share; e += kThreads) {
       const int local_head = e >> log2_share, head = first + local_head;
-      const int dim = ((rank << log2_share) + ((e & (share - 1)) ^ (local_head & 7))) * 4;
+      const int local = (e & (share - 1)) ^ (local_head & 7), dim = ((rank << log2_share) + local) * 4;
+      const int scale_at = values_bytes + (local_head * scale_groups + (local >> 4)) * 4;
       float4 acc{};
       add_scaled(acc, weights[local_head * kMaxCluster + rank], reinterpret_cast<const float4*>(smem)[e]);
 #pragma unroll 4
       for (int i = 1; i < ranks; ++i) {
         const int r = (rank + i) & (ranks - 1);
-        add_scaled(acc, weights[local_head * kMaxCluster + r],
-                   unpack_bf16(*reinterpret_cast<const uint2*>(smem + Smem::kReceived + r * message + e * 8)));
+        const uint8_t* from = smem + Smem::kReceived + r * message;
+        add_scaled(acc, weights[local_head * kMaxCluster + r] * *reinterpret_cast<const float*>(from + scale_at),
+                   unpack_f16(*reinterpret_cast<const uint2*>(from + e * 8)));
       }
       if (p.splits == 1) {
         store_output(p, row, head, dim, acc);
@@ -607,8 +634,8 @@ struct Config {
 template <class Function>
 int for_heads(int heads, Function&& function) {
   switch (heads) {
-    case 8: return function(Config<8, 32, 3, 2>{});
-    case 16: return function(Config<16, 32, 3, 2>{});
+    case 8: return function(Config<8, 32, 3, 1>{});
+    case 16: return function(Config<16, 32, 3, 1>{});
     case 32: return function(Config<32, 32, 2, 1>{});
     case 64: return function(Config<64, 16, 3, 1>{});
     default: return cudaErrorInvalidValue;
