@@ -114,8 +114,7 @@ class Workspace(NamedTuple):
 @cache
 def _device(device: torch.device, heads: int) -> Device:
     with torch.cuda.device(device):
-        tile, cluster, blocks = library.prepare_decode(heads)
-    return Device(torch.cuda.get_device_properties(device).multi_processor_count, tile, cluster, blocks)
+        return Device(*library.prepare_decode(heads))
 
 
 @cache
@@ -179,7 +178,7 @@ def sparse_mla_decode(
     workspace = _default_workspace(q.device) if workspace is None else workspace
     device = _device(q.device, heads)
     extra_width = 0 if extra_k_cache is None else extra_indices.shape[-1]
-    chosen = plan(batch, tiles(indices.shape[-1], extra_width, device.tokens_per_tile), device)
+    chosen = plan(batch * heads // device.heads_per_block, tiles(indices.shape[-1], extra_width, device.tokens_per_tile), device)
     params = library.DecodeParams(
         q=q.data_ptr(), q_batch_stride=q.stride(0), q_head_stride=q.stride(2), out=out.data_ptr(), lse=lse.data_ptr(),
         sink=None if attn_sink is None else attn_sink.data_ptr(),

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 ABI_VERSION = 1
+CLUSTER_SIZES = 5  # 1, 2, 4, 8, 16 blocks
 PATH_VARIABLE = "APPLIANCE_KERNELS_LIBRARY"
 
 
@@ -60,11 +61,12 @@ def check(error: int, what: str) -> None:
         raise RuntimeError(f"{what}: CUDA error {error}, {load().appliance_kernels_error_string(error).decode()}")
 
 
-def prepare_decode(heads: int) -> tuple[int, int, int]:
-    """Tokens of a tile, largest cluster and blocks of a multiprocessor, for the current device."""
-    values = [c_int() for _ in range(3)]
-    check(load().appliance_sparse_mla_decode_prepare(heads, *map(byref, values)), "preparing sparse_mla_decode")
-    return tuple(v.value for v in values)
+def prepare_decode(heads: int) -> tuple[int, int, tuple[int, ...]]:
+    """Heads of a block, tokens of a tile and how many clusters of 1, 2, 4, 8, 16 blocks the current device runs at once."""
+    per_block, tile, clusters = c_int(), c_int(), (c_int * CLUSTER_SIZES)()
+    error = load().appliance_sparse_mla_decode_prepare(heads, byref(per_block), byref(tile), clusters)
+    check(error, "preparing sparse_mla_decode")
+    return per_block.value, tile.value, tuple(clusters)
 
 
 def decode(params: DecodeParams, stream: int) -> None:

@@ -3,27 +3,27 @@
 from dataclasses import dataclass
 
 MAX_SPLITS = 32
-# Below this many tiles a block, one more level of splitting costs more than it saves (a second merge, through memory).
-MIN_TILES_PER_BLOCK_TO_SPLIT = 4
+# What merging several clusters costs (through memory, with a fence and a counter), in tiles that a block works through
+# in that time. From measurements on an H200, see docs/records.
+SPLIT_COST = 3
 
 
 @dataclass(frozen=True)
 class Device:
-    """What the library says about a kernel on a device."""
+    """What the library says about the kernel of one head count on one device."""
 
-    multiprocessors: int
+    heads_per_block: int
     tokens_per_tile: int
-    max_cluster: int
-    blocks_per_multiprocessor: int
+    clusters: tuple[int, ...]  # how many clusters of 2 ** i blocks run at once
 
     @property
     def blocks(self) -> int:
-        return self.multiprocessors * self.blocks_per_multiprocessor
+        return self.clusters[0]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Blocks that share one batch row: `splits` clusters of `cluster` blocks each."""
+    """Blocks that share the tokens of one row: `splits` clusters of `cluster` blocks each."""
 
     cluster: int
     splits: int
@@ -34,11 +34,18 @@ def tiles(width: int, extra_width: int, tokens_per_tile: int) -> int:
     return -(-width // tokens_per_tile) + -(-extra_width // tokens_per_tile)
 
 
-def plan(batch: int, tile_count: int, device: Device) -> Plan:
-    """As many blocks as run at once, but no block without a tile."""
-    share = max(1, device.blocks // batch)  # blocks for one row
-    cluster = 1
-    while cluster * 2 <= min(device.max_cluster, share, tile_count):
-        cluster *= 2
-    useful = tile_count // (cluster * MIN_TILES_PER_BLOCK_TO_SPLIT)
-    return Plan(cluster, max(1, min(share // cluster, useful, MAX_SPLITS)))
+def plan(rows: int, tile_count: int, device: Device) -> Plan:
+    """For `rows` pairs of a batch row and a group of heads that fits a block: the plan whose busiest block has the least
+    to do, among those whose blocks all run at once."""
+
+    def cost(choice: Plan):
+        rounds = -(-tile_count // (choice.cluster * choice.splits))
+        return rounds + (SPLIT_COST if choice.splits > 1 else 0), choice.splits, -choice.cluster
+
+    choices = [
+        Plan(2**i, splits)
+        for i, at_once in enumerate(device.clusters)
+        for splits in range(1, min(at_once // rows, MAX_SPLITS) + 1)
+        if 2**i * splits < 2 * tile_count
+    ]
+    return min(choices, key=cost, default=Plan(1, 1))

@@ -58,6 +58,17 @@ __device__ __forceinline__ float exp2(float x) {
   return y;
 }
 
+__device__ __forceinline__ float log2(float x) {
+  float y;
+  asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // Thread block clusters. A grid launched without a cluster has clusters of one block: the same code serves both.
 __device__ __forceinline__ uint32_t cluster_rank() {
   uint32_t r;

@@ -296,8 +296,8 @@ struct Merged {
     l = reduce_sum<kWidth>(weight * max_sum.y);
   }
   // What turns the weighted sum into the output. The sink joins the denominator only.
-  __device__ float inverse(float sink) const { return l == 0.f ? 0.f : 1.f / (l + ptx::exp2(sink * kLog2e - m)); }
-  __device__ float lse() const { return l == 0.f ? -kInf : (m + log2f(l)) * kLn2; }
+  __device__ float inverse(float sink) const { return l == 0.f ? 0.f : ptx::reciprocal(l + ptx::exp2(sink * kLog2e - m)); }
+  __device__ float lse() const { return l == 0.f ? -kInf : (m + ptx::log2(l)) * kLn2; }
 };
 
 template <class Layout, int kHeads, int kTile, int kStages, int kBlocksPerSm>
@@ -314,16 +314,16 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   extern __shared__ __align__(16) uint8_t smem[];
   const uint32_t base = __cvta_generic_to_shared(smem);
   const int warp = threadIdx.x / 32, lane = lane_id(), quad = lane & 3, octet = lane / 4;
-  const int row = blockIdx.y;
+  const int row = blockIdx.y, first_head = blockIdx.z * kHeads;
 
   // Loads that need no other load start first.
   TileQueue<Layout, kTile, kStages> queue(p, row);
-  const float sink = p.sink && threadIdx.x < kHeads ? __ldg(p.sink + threadIdx.x) : -kInf;
+  const float sink = p.sink && threadIdx.x < kHeads ? __ldg(p.sink + first_head + threadIdx.x) : -kInf;
   uint32_t q[kHeadBlocks][8];  // q[n][j]: values 16 * quad + 2j, + 1 of head 8n + octet
 #pragma unroll
   for (int n = 0; n < kHeadBlocks; ++n) {
     const auto* from = reinterpret_cast<const uint4*>(static_cast<const __nv_bfloat16*>(p.q) + row * p.q_batch_stride +
-                                                      (n * 8 + octet) * p.q_head_stride + warp * 64 + quad * 16);
+                                                      (first_head + n * 8 + octet) * p.q_head_stride + warp * 64 + quad * 16);
     const uint4 a = __ldg(from), b = __ldg(from + 1);
     q[n][0] = a.x, q[n][1] = a.y, q[n][2] = a.z, q[n][3] = a.w;
     q[n][4] = b.x, q[n][5] = b.y, q[n][6] = b.z, q[n][7] = b.w;
@@ -482,13 +482,15 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   }
   if (threadIdx.x < kHeads) sinks[threadIdx.x] = sink;
   const auto* all_max_sum = reinterpret_cast<const float2*>(smem + (clustered ? Smem::kAllMaxSum : Smem::kMaxSum));
+  // The block that this thread sends to, if any: few a warp, since the lanes of a warp start their copies one by one.
+  const int peer = lane < kMaxCluster / kWarps ? warp * (kMaxCluster / kWarps) + lane : kMaxCluster;
   if (clustered) {
     ptx::fence_async();
     ptx::cluster_wait();  // all blocks have set up their barriers
     __syncthreads();
-    if (threadIdx.x < ranks)
-      ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kMaxSumBytes, threadIdx.x),
-                           base + Smem::kMaxSum, kMaxSumBytes, ptx::map_to_rank(max_sum_barrier, threadIdx.x));
+    if (peer < ranks)
+      ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kMaxSumBytes, peer),
+                           base + Smem::kMaxSum, kMaxSumBytes, ptx::map_to_rank(max_sum_barrier, peer));
     __syncwarp();
   }
   // Lanes of neighbouring octets swap, so that o[n][d] becomes four consecutive values of one head.
@@ -538,10 +540,9 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     if (clustered) {
       ptx::fence_async();
       __syncthreads();
-      const uint32_t to = threadIdx.x;
-      if (to < ranks && to != rank)
-        ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kReceived + rank * message, to),
-                             base + Smem::kSend + to * message, message, ptx::map_to_rank(barrier, to));
+      if (peer < ranks && peer != rank)
+        ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kReceived + rank * message, peer),
+                             base + Smem::kSend + peer * message, message, ptx::map_to_rank(barrier, peer));
       __syncwarp();
       if (first == 0) ptx::mbarrier_wait(max_sum_barrier, 0);
     }
@@ -554,10 +555,10 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
       if (r == 0) {
         const int split = blockIdx.x >> __ffs(ranks) - 1;
         if (p.splits > 1)
-          __stcg(reinterpret_cast<float2*>(p.partial_ml) + (int64_t(row) * p.splits + split) * kHeads + head,
+          __stcg(reinterpret_cast<float2*>(p.partial_ml) + (int64_t(row) * p.splits + split) * p.heads + first_head + head,
                  float2{merged.m, merged.l});
         else if (rank == 0)
-          p.lse[int64_t(row) * kHeads + head] = merged.lse();
+          p.lse[int64_t(row) * p.heads + first_head + head] = merged.lse();
       }
     }
     if (clustered) {
@@ -579,10 +580,10 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
                    unpack_f16(*reinterpret_cast<const uint2*>(from + e * 8)));
       }
       if (p.splits == 1) {
-        store_output(p, row, head, dim, acc);
+        store_output(p, row, first_head + head, dim, acc);
       } else {
         const int split = blockIdx.x >> __ffs(ranks) - 1;
-        const int64_t part = (int64_t(row) * p.splits + split) * kHeads + head;
+        const int64_t part = (int64_t(row) * p.splits + split) * p.heads + first_head + head;
         __stcg(reinterpret_cast<float4*>(p.partial + part * Layout::kHeadDim + dim), acc);
       }
     }
@@ -595,21 +596,21 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    uint32_t* counter = p.counters + row * ranks + rank;
+    uint32_t* counter = p.counters + (row * gridDim.z + blockIdx.z) * ranks + rank;
     *is_last = atomicAdd(counter, 1) == uint32_t(p.splits - 1);
     if (*is_last) *counter = 0;
   }
   __syncthreads();
   if (!*is_last) return;
   __threadfence();
-  const int64_t part = int64_t(row) * p.splits * kHeads;
+  const int64_t part = int64_t(row) * p.splits * p.heads + first_head;
   auto* split_weights = reinterpret_cast<float*>(smem);  // [heads][32]
   for (int head = warp; head < kHeads; head += kWarps) {
     const Merged<32> merged(lane < p.splits
-                                ? __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + lane * kHeads + head)
+                                ? __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + lane * p.heads + head)
                                 : float2{-kInf, 0.f});
     split_weights[head * 32 + lane] = merged.weight * merged.inverse(sinks[head]);
-    if (rank == 0 && lane == 0) p.lse[int64_t(row) * kHeads + head] = merged.lse();
+    if (rank == 0 && lane == 0) p.lse[int64_t(row) * p.heads + first_head + head] = merged.lse();
   }
   __syncthreads();
   for (int e = threadIdx.x; e < kHeads << log2_share; e += kThreads) {
@@ -618,12 +619,12 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
 #pragma unroll 8
     for (int i = 0; i < p.splits; ++i)
       add_scaled(acc, split_weights[head * 32 + i],
-                 __ldcg(reinterpret_cast<const float4*>(p.partial + (part + i * kHeads + head) * Layout::kHeadDim + dim)));
-    store_output(p, row, head, dim, acc);
+                 __ldcg(reinterpret_cast<const float4*>(p.partial + (part + i * p.heads + head) * Layout::kHeadDim + dim)));
+    store_output(p, row, first_head + head, dim, acc);
   }
 }
 
-// What is chosen for a head count: tokens of a tile, tiles in flight, blocks that share an SM's registers.
+// What is chosen for a head count: heads of a block (64 do not fit into the registers), tokens of a tile, tiles in flight, blocks that share an SM's registers.
 template <int kHeads_, int kTile_, int kStages_, int kBlocksPerSm_>
 struct Config {
   static constexpr int kHeads = kHeads_, kTile = kTile_, kStages = kStages_;
@@ -636,18 +637,18 @@ int for_heads(int heads, Function&& function) {
   switch (heads) {
     case 8: return function(Config<8, 32, 3, 1>{});
     case 16: return function(Config<16, 32, 3, 1>{});
-    case 32: return function(Config<32, 32, 2, 1>{});
-    case 64: return function(Config<64, 16, 3, 1>{});
+    case 32:
+    case 64: return function(Config<32, 32, 2, 1>{});
     default: return cudaErrorInvalidValue;
   }
 }
 
-cudaLaunchConfig_t launch_config(int clusters, int batch, int bytes, int cluster, cudaLaunchAttribute* attribute,
+cudaLaunchConfig_t launch_config(int clusters, int batch, int head_groups, int bytes, int cluster, cudaLaunchAttribute* attribute,
                                  cudaStream_t stream) {
   attribute->id = cudaLaunchAttributeClusterDimension;
   attribute->val.clusterDim = {unsigned(cluster), 1, 1};
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(clusters * cluster, batch);
+  config.gridDim = dim3(clusters * cluster, batch, head_groups);
   config.blockDim = dim3(kThreads);
   config.dynamicSmemBytes = bytes;
   config.stream = stream;
@@ -661,26 +662,24 @@ cudaLaunchConfig_t launch_config(int clusters, int batch, int bytes, int cluster
 int appliance_kernels_abi_version() { return kAbiVersion; }
 const char* appliance_kernels_error_string(int error) { return cudaGetErrorString(cudaError_t(error)); }
 
-int appliance_sparse_mla_decode_prepare(int heads, int* tokens_per_tile, int* max_cluster, int* blocks_per_sm) {
+int appliance_sparse_mla_decode_prepare(int heads, int* heads_per_block, int* tokens_per_tile, int* clusters) {
   using namespace sparse_mla;
   return for_heads(heads, [&](auto c) -> int {
-    *tokens_per_tile = c.kTile;
+    *heads_per_block = c.kHeads, *tokens_per_tile = c.kTile;
     cudaError_t error = cudaFuncSetAttribute(c.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, c.kBytes);
     if (error == cudaSuccess) error = cudaFuncSetAttribute(c.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-    if (error == cudaSuccess)
-      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks_per_sm, c.kernel, kThreads, c.kBytes);
+    int device, multiprocessors, blocks;
+    if (error == cudaSuccess) error = cudaGetDevice(&device);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, c.kernel, kThreads, c.kBytes);
     if (error != cudaSuccess) return error;
-    *max_cluster = 1;
-    for (int cluster = 16; cluster > 1; cluster /= 2) {
+    clusters[0] = multiprocessors * blocks;
+    for (int i = 1; 1 << i <= kMaxCluster; ++i) {
       cudaLaunchAttribute attribute;
-      const cudaLaunchConfig_t config = launch_config(1, 1, c.kBytes, cluster, &attribute, nullptr);
-      int active = 0;
-      if (cudaOccupancyMaxActiveClusters(&active, c.kernel, &config) == cudaSuccess && active > 0) {
-        *max_cluster = cluster;
-        break;
-      }
+      const cudaLaunchConfig_t config = launch_config(1, 1, 1, c.kBytes, 1 << i, &attribute, nullptr);
+      if (cudaOccupancyMaxActiveClusters(&clusters[i], c.kernel, &config) != cudaSuccess) clusters[i] = 0;
     }
-    cudaGetLastError();  // a cluster size that does not fit is no error of the caller
+    cudaGetLastError();  // a cluster size that the device does not know is no error of the caller
     return cudaSuccess;
   });
 }
@@ -689,8 +688,8 @@ int appliance_sparse_mla_decode(const SparseMlaDecodeParams* params, void* strea
   using namespace sparse_mla;
   return for_heads(params->heads, [&](auto c) -> int {
     cudaLaunchAttribute attribute;
-    const cudaLaunchConfig_t config = launch_config(params->splits, params->batch, c.kBytes, params->cluster,
-                                                    &attribute, static_cast<cudaStream_t>(stream));
+    const cudaLaunchConfig_t config = launch_config(params->splits, params->batch, params->heads / c.kHeads, c.kBytes,
+                                                    params->cluster, &attribute, static_cast<cudaStream_t>(stream));
     return cudaLaunchKernelEx(&config, c.kernel, *params);
   });
 }

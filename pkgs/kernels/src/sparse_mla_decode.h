@@ -25,7 +25,7 @@ struct SparseMlaDecodeParams {
   const float* sink;           // [heads] or null
   float* partial;              // [batch, splits, heads, 512] scratch when splits > 1
   float* partial_ml;           // [batch, splits, heads, 2] scratch when splits > 1
-  uint32_t* counters;          // [batch * cluster], zero before the first launch; each launch leaves zeros
+  uint32_t* counters;          // [batch * heads / heads_per_block * cluster], zero before the first launch; each launch leaves zeros
   SparseMlaSource source[2];   // window cache, extra cache
   float softmax_scale;
   int32_t batch;
@@ -37,8 +37,9 @@ struct SparseMlaDecodeParams {
 constexpr int kAbiVersion = 1;
 
 int appliance_kernels_abi_version();
-// Once for each device and head count, before any capture. max_cluster: the largest cluster this device can run.
-int appliance_sparse_mla_decode_prepare(int heads, int* tokens_per_tile, int* max_cluster, int* blocks_per_sm);
+// Once for each device and head count, before any capture. clusters[i]: how many clusters of 2^i blocks, i = 0..4, the
+// device runs at once.
+int appliance_sparse_mla_decode_prepare(int heads, int* heads_per_block, int* tokens_per_tile, int* clusters);
 // Launches on `stream`; returns a cudaError_t.
 int appliance_sparse_mla_decode(const SparseMlaDecodeParams* params, void* stream);
 const char* appliance_kernels_error_string(int error);

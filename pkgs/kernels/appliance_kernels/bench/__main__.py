@@ -42,12 +42,13 @@ def measure(shape, caches, entrants, stopwatch) -> dict:
     heads, batch, extra, shared = shape
     case = random_case(batch, heads, caches[0], WINDOW, caches[1], extra, shared)
     device = decode_module._device(case["q"].device, heads)
-    chosen = plan(batch, tiles(WINDOW, extra, device.tokens_per_tile), device)
+    groups = heads // device.heads_per_block
+    chosen = plan(batch * groups, tiles(WINDOW, extra, device.tokens_per_tile), device)
     rows = 1 if shared else batch
     result = {
         "heads": heads, "batch": batch, "window": WINDOW, "extra": extra, "shared_tokens": shared,
         "kv_bytes": rows * (WINDOW + extra) * layout.TOKEN_BYTES, "cluster": chosen.cluster, "splits": chosen.splits,
-        "blocks": batch * chosen.cluster * chosen.splits, "multiprocessors": device.multiprocessors,
+        "blocks": batch * groups * chosen.cluster * chosen.splits, "blocks_at_once": device.blocks,
     }  # fmt: skip
     want, _ = reference.sparse_mla_decode(**case)
     for name, entrant in entrants.items():
