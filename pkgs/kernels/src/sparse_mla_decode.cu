@@ -340,7 +340,7 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   if (clustered) {
     if (threadIdx.x == 0) {
       ptx::mbarrier_init(barrier), ptx::mbarrier_init(max_sum_barrier);
-      ptx::mbarrier_expect(barrier, (ranks - 1) * message), ptx::mbarrier_expect(max_sum_barrier, ranks * kMaxSumBytes);
+      ptx::mbarrier_expect(barrier, (ranks - 1) * message), ptx::mbarrier_expect(max_sum_barrier, (ranks - 1) * kMaxSumBytes);
     }
     __syncwarp();
     ptx::cluster_arrive_relaxed();
@@ -481,14 +481,15 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     if (lane % kTile == 0) max_sum[(s * kWarps + warp) * kHeadsAtOnce + lane / kTile] = {m[s], sum};
   }
   if (threadIdx.x < kHeads) sinks[threadIdx.x] = sink;
-  const auto* all_max_sum = reinterpret_cast<const float2*>(smem + (clustered ? Smem::kAllMaxSum : Smem::kMaxSum));
+  const auto* all_max_sum = reinterpret_cast<const float2*>(smem + Smem::kAllMaxSum);
   // The block that this thread sends to, if any: few a warp, since the lanes of a warp start their copies one by one.
-  const int peer = lane < kMaxCluster / kWarps ? warp * (kMaxCluster / kWarps) + lane : kMaxCluster;
+  const int peer = warp * (kMaxCluster / kWarps) + lane;
+  const bool sends = lane < kMaxCluster / kWarps && peer < ranks && peer != rank;
   if (clustered) {
     ptx::fence_async();
     ptx::cluster_wait();  // all blocks have set up their barriers
     __syncthreads();
-    if (peer < ranks)
+    if (sends)
       ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kMaxSumBytes, peer),
                            base + Smem::kMaxSum, kMaxSumBytes, ptx::map_to_rank(max_sum_barrier, peer));
     __syncwarp();
@@ -540,7 +541,7 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     if (clustered) {
       ptx::fence_async();
       __syncthreads();
-      if (peer < ranks && peer != rank)
+      if (sends)
         ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kReceived + rank * message, peer),
                              base + Smem::kSend + peer * message, message, ptx::map_to_rank(barrier, peer));
       __syncwarp();
@@ -550,7 +551,8 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     // Weights of the blocks, a thread for each block and head.
     if (threadIdx.x < Smem::kMergeHeads * kMaxCluster) {
       const int r = threadIdx.x % kMaxCluster, head = first + threadIdx.x / kMaxCluster;
-      const Merged<kMaxCluster> merged(r < ranks ? all_max_sum[r * kHeads + head] : float2{-kInf, 0.f});
+      const float2* from = r == rank ? max_sum + head : all_max_sum + r * kHeads + head;
+      const Merged<kMaxCluster> merged(r < ranks ? *from : float2{-kInf, 0.f});
       weights[threadIdx.x] = p.splits == 1 ? merged.weight * merged.inverse(sinks[head]) : merged.weight;
       if (r == 0) {
         const int split = blockIdx.x >> __ffs(ranks) - 1;
@@ -680,6 +682,14 @@ int appliance_sparse_mla_decode_prepare(int heads, int* heads_per_block, int* to
       if (cudaOccupancyMaxActiveClusters(&clusters[i], c.kernel, &config) != cudaSuccess) clusters[i] = 0;
     }
     cudaGetLastError();  // a cluster size that the device does not know is no error of the caller
+    return cudaSuccess;
+  });
+}
+
+int appliance_sparse_mla_decode_block(int heads, int* threads, int* shared_bytes) {
+  using namespace sparse_mla;
+  return for_heads(heads, [&](auto c) -> int {
+    *threads = kThreads, *shared_bytes = c.kBytes;
     return cudaSuccess;
   });
 }

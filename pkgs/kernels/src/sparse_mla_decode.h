@@ -40,6 +40,8 @@ int appliance_kernels_abi_version();
 // Once for each device and head count, before any capture. clusters[i]: how many clusters of 2^i blocks, i = 0..4, the
 // device runs at once.
 int appliance_sparse_mla_decode_prepare(int heads, int* heads_per_block, int* tokens_per_tile, int* clusters);
+// Threads and bytes of shared memory of a block, without a GPU.
+int appliance_sparse_mla_decode_block(int heads, int* threads, int* shared_bytes);
 // Launches on `stream`; returns a cudaError_t.
 int appliance_sparse_mla_decode(const SparseMlaDecodeParams* params, void* stream);
 const char* appliance_kernels_error_string(int error);

@@ -65,7 +65,7 @@ def environment(stopwatch) -> dict:
         "device": device.name, "multiprocessors": device.multi_processor_count,
         "capability": f"{device.major}.{device.minor}", "cuda": torch.version.cuda, "python": platform.python_version(),
         "versions": {n: contenders.package_version(n) for n in ("torch", "triton", "sgl-flash-mla", "sglang")},
-        "copy_bytes_per_second": round(stopwatch.copy_bandwidth()), "empty_graph_us": stopwatch.empty_graph().as_dict(),
+        "driver": contenders.driver_version(), "copy_bytes_per_second": round(stopwatch.copy_bandwidth()), "empty_graph_us": stopwatch.empty_graph().as_dict(),
         "method": "CUDA graph replay between two events, L2 flushed before each; microseconds",
     }  # fmt: skip
 

@@ -2,6 +2,7 @@
 function without arguments that launches it, outputs `[B, 1, H, 512]` first; None where it cannot run here."""
 
 import importlib.util
+import subprocess
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -79,4 +80,13 @@ def package_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:
+        return None
+
+
+def driver_version() -> str | None:
+    """As nvidia-smi says it."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader", "--id=0"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
         return None
