@@ -72,7 +72,9 @@ def test_every_way_to_split_gives_the_same(caches, monkeypatch, gpu, heads, clus
 
 
 @pytest.mark.parametrize("heads", HEADS)
-@pytest.mark.parametrize("lengths", [(0, 0), (0, 512), (128, 0), (1, 1), (127, 511), (33, 65), (128, 512), (1000, 1000)])
+@pytest.mark.parametrize(
+    "lengths", [(0, 0), (0, 512), (128, 0), (1, 1), (127, 511), (33, 65), (128, 512), (1000, 1000)]
+)
 def test_lengths(caches, heads, lengths):
     case = random_case(4, heads, caches[256], 128, caches[64], 512)
     case["topk_length"].fill_(lengths[0])
@@ -101,7 +103,9 @@ def test_nothing_valid_gives_zeros_and_minus_infinity(caches, heads):
 def test_invalid_tokens_anywhere(caches, heads):
     case = random_case(8, heads, caches[256], 128, caches[64], 512)
     for name in ("indices", "extra_indices"):
-        holes = torch.rand(case[name].shape, device=case[name].device) < torch.linspace(0, 1, 8, device=case[name].device).view(8, 1, 1)
+        holes = torch.rand(case[name].shape, device=case[name].device) < torch.linspace(
+            0, 1, 8, device=case[name].device
+        ).view(8, 1, 1)
         case[name].masked_fill_(holes, -1)
     case["indices"][0, 0, :4] = torch.tensor([-1, -2, 4096, 2**31 - 1])  # outside the cache at either end
     check(case)
@@ -233,8 +237,13 @@ def test_fuzz(gpu, caches, seed, round_):
 
     batch, heads = 1 + below(64), one_of(HEADS)
     width, extra_width = 1 + below(300), one_of([0, 1 + below(64), 1 + below(3000)])
-    case = random_case(batch, heads, caches[one_of([2, 64, 256])], width, caches[one_of([2, 64])], extra_width, generator=generator)
-    for name, length, columns in (("indices", "topk_length", width), ("extra_indices", "extra_topk_length", extra_width)):
+    case = random_case(
+        batch, heads, caches[one_of([2, 64, 256])], width, caches[one_of([2, 64])], extra_width, generator=generator
+    )
+    for name, length, columns in (
+        ("indices", "topk_length", width),
+        ("extra_indices", "extra_topk_length", extra_width),
+    ):
         if columns:
             share = below(11) / 10
             case[name].masked_fill_(torch.rand(case[name].shape, device=gpu, generator=generator) < share, -1)

@@ -5,7 +5,9 @@ import torch
 from . import layout
 
 
-def random_cache(pages: int, page_size: int, generator: torch.Generator, page_stride: int | None = None) -> torch.Tensor:
+def random_cache(
+    pages: int, page_size: int, generator: torch.Generator, page_stride: int | None = None
+) -> torch.Tensor:
     """Standard normal values, quantized. Bytes between tokens' data and the page stride are random too."""
     device = generator.device
     cache = layout.empty_cache(pages, page_size, device, page_stride)

@@ -135,7 +135,9 @@ def prepare(device) -> None:
 def _source(cache_, indices, lengths) -> library.Source:
     pages, size = cache_.shape[:2]
     if (pointer := cache_.data_ptr()) % ALIGNMENT:
-        raise ValueError(f"sparse_mla_decode: cache: expected an address that is a multiple of {ALIGNMENT}, got {pointer:#x}")
+        raise ValueError(
+            f"sparse_mla_decode: cache: expected an address that is a multiple of {ALIGNMENT}, got {pointer:#x}"
+        )
     return library.Source(
         cache=pointer, page_stride16=cache_.stride(0) // ALIGNMENT,
         indices=indices.data_ptr(), indices_stride=indices.stride(0),
@@ -172,13 +174,17 @@ def sparse_mla_decode(
     )  # fmt: skip
     batch, _, heads, dim = q.shape
     if q.data_ptr() % ALIGNMENT:
-        raise ValueError(f"sparse_mla_decode: q: expected an address that is a multiple of {ALIGNMENT}, got {q.data_ptr():#x}")
+        raise ValueError(
+            f"sparse_mla_decode: q: expected an address that is a multiple of {ALIGNMENT}, got {q.data_ptr():#x}"
+        )
     out = q.new_empty(batch, 1, heads, dim) if out is None else out
     lse = q.new_empty(batch, heads, 1, dtype=torch.float32) if lse is None else lse
     workspace = _default_workspace(q.device) if workspace is None else workspace
     device = _device(q.device, heads)
     extra_width = 0 if extra_k_cache is None else extra_indices.shape[-1]
-    chosen = plan(batch * heads // device.heads_per_block, tiles(indices.shape[-1], extra_width, device.tokens_per_tile), device)
+    chosen = plan(
+        batch * heads // device.heads_per_block, tiles(indices.shape[-1], extra_width, device.tokens_per_tile), device
+    )
     params = library.DecodeParams(
         q=q.data_ptr(), q_batch_stride=q.stride(0), q_head_stride=q.stride(2), out=out.data_ptr(), lse=lse.data_ptr(),
         sink=None if attn_sink is None else attn_sink.data_ptr(),

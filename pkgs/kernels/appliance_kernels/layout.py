@@ -36,9 +36,7 @@ def _regions(cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     pages, page_size = raw.shape[:2]
     stride, start = raw.stride(0), raw.storage_offset()
     data = raw.as_strided((pages, page_size, DATA_BYTES), (stride, DATA_BYTES, 1), start)
-    scales = raw.as_strided(
-        (pages, page_size, SCALE_BYTES), (stride, SCALE_BYTES, 1), start + page_size * DATA_BYTES
-    )
+    scales = raw.as_strided((pages, page_size, SCALE_BYTES), (stride, SCALE_BYTES, 1), start + page_size * DATA_BYTES)
     return data, scales
 
 
@@ -65,8 +63,8 @@ def quantize(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Te
 
 
 def read(cache: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """The values of flat `tokens [...]` as bfloat16 `[..., 512]`: fp8 times scale in float32, rounded once, which is
-    what the engine's own fallback attends to (SGLang 0.5.23, `flash_mla_sm120._gather_and_dequant`)."""
+    """The values of flat `tokens [...]` as bfloat16 `[..., 512]`: fp8 times scale, rounded once, which is what the
+    engine's own fallback attends to (SGLang 0.5.23, `flash_mla_sm120._gather_and_dequant`)."""
     data, scale_region = _regions(cache)
     page_size = data.shape[1]
     page, offset = tokens.long() // page_size, tokens.long() % page_size

@@ -35,8 +35,8 @@ def tiles(width: int, extra_width: int, tokens_per_tile: int) -> int:
 
 
 def plan(rows: int, tile_count: int, device: Device) -> Plan:
-    """For `rows` pairs of a batch row and a group of heads that fits a block: the plan whose busiest block has the least
-    to do, among those whose blocks all run at once."""
+    """For `rows` pairs of a batch row and a group of heads that fits a block: the plan whose busiest block has the
+    least to do, among those whose blocks all run at once."""
 
     def cost(choice: Plan):
         rounds = -(-tile_count // (choice.cluster * choice.splits))

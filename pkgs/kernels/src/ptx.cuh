@@ -8,21 +8,24 @@ namespace ptx {
 template <int kBytes>
 __device__ __forceinline__ void cp_async(uint32_t shared, const void* global, bool valid) {
   if constexpr (kBytes == 16)
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
-                 ::"r"(shared), "l"(global), "r"(valid ? 16 : 0) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
+                 "r"(valid ? 16 : 0)
+                 : "memory");
   else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
-                 ::"r"(shared), "l"(global), "n"(kBytes), "r"(valid ? kBytes : 0) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(kBytes),
+                 "r"(valid ? kBytes : 0)
+                 : "memory");
 }
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int kPending>
-__device__ __forceinline__ void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory"); }
+__device__ __forceinline__ void cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
 
 // d += a * b, a 16x16 (row), b 16x8 (col), bf16 with fp32 accumulation.
-__device__ __forceinline__ void mma_bf16(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
-                                         uint32_t b0, uint32_t b1) {
-  asm(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+__device__ __forceinline__ void mma_bf16(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
+                                         uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
@@ -48,7 +51,9 @@ __device__ __forceinline__ uint32_t e4m3x2_to_bf16x2(uint16_t a) {
       "mov.b32 {l, u}, h;\n"
       "cvt.f32.f16 fl, l;\n"
       "cvt.f32.f16 fu, u;\n"
-      "cvt.rn.bf16x2.f32 %0, fu, fl;}\n" : "=r"(d) : "h"(a));
+      "cvt.rn.bf16x2.f32 %0, fu, fl;}\n"
+      : "=r"(d)
+      : "h"(a));
   return d;
 }
 
@@ -81,7 +86,9 @@ __device__ __forceinline__ uint32_t cluster_size() {
   return r;
 }
 // Relaxed: says that this thread has come here and orders no memory.
-__device__ __forceinline__ void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 // The address of `shared` in the shared memory of another block of the cluster.
 __device__ __forceinline__ uint32_t map_to_rank(uint32_t shared, uint32_t rank) {
@@ -92,7 +99,8 @@ __device__ __forceinline__ uint32_t map_to_rank(uint32_t shared, uint32_t rank) 
 
 // A barrier in shared memory that one thread arrives at and that counts the bytes of bulk copies.
 __device__ __forceinline__ void mbarrier_init(uint32_t barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" ::"r"(barrier) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" ::"r"(barrier)
+               : "memory");
 }
 __device__ __forceinline__ void mbarrier_expect(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -103,13 +111,17 @@ __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity)
     asm volatile(
         "{.reg .pred p;\n"
         "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;}" : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+        "selp.u32 %0, 1, 0, p;}"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
   } while (!done);
 }
 // Copies shared memory to a block of the cluster and counts the bytes at that block's barrier.
 __device__ __forceinline__ void copy_to_cluster(uint32_t to, uint32_t from, uint32_t bytes, uint32_t barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-               ::"r"(to), "r"(from), "r"(bytes), "r"(barrier) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+               "r"(from), "r"(bytes), "r"(barrier)
+               : "memory");
 }
 // Makes this thread's stores to shared memory visible to bulk copies.
 __device__ __forceinline__ void fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

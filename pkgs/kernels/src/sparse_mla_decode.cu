@@ -1,14 +1,13 @@
-// Sparse MLA decode: one query token a batch row, all heads of a rank against the same list of cached tokens, K = V.
+// Sparse MLA decode: one query token a batch row, all heads of a block against the same list of cached tokens, K = V.
 //
-// A block reads tiles of kTile tokens. Warp w owns values 64w..64w+63 of every token: it fetches them with cp.async into
-// slots of its own threads, turns them into bf16 registers once and uses those for Q.K and, transposed in registers,
-// for P.V. So no block-wide barrier stands between memory and use, and K is neither loaded nor converted twice. The
-// eight partial Q.K sums meet in shared memory, where one warp a head takes the softmax.
-// Both products are computed transposed (tokens or values as the 16-wide M, heads as the 8-wide N of the mma), so that
-// 8 heads fill an mma as well as 64 do.
-// Tiles are dealt to the blocks in turn: the launch depends on shapes only, lengths may change between graph replays.
-// The blocks of a cluster merge through distributed shared memory; if several clusters share a row, the last one to
-// finish (a counter that it sets back to zero) merges their results.
+// A block reads tiles of kTile tokens with cp.async. Warp w owns values 64w..64w+63 of every token, one scale group: it
+// turns them into bf16 registers once and uses those for Q.K and, transposed in registers, for P.V. So K is neither
+// loaded nor converted twice. The eight partial Q.K sums meet in shared memory, where one warp a head takes the
+// softmax. Both products are computed transposed (tokens or values as the 16-wide M, heads as the 8-wide N of the mma),
+// so that 8 heads fill an mma as well as 32 do. Tiles are dealt to the blocks in turn: the launch depends on shapes
+// only, lengths may change between graph replays. The blocks of a cluster send each other their sums, each finishes a
+// share of the output; if several clusters share a row, the last one to finish (a counter that it sets back to zero)
+// merges their results.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -17,8 +16,8 @@
 #include "ptx.cuh"
 #include "sparse_mla_decode.h"
 
-// A named namespace: nvcc writes a hash of the working directory into device symbols of internal linkage, and the library
-// must be the same bits wherever it is built.
+// A named namespace: nvcc writes a hash of the working directory into device symbols of internal linkage, and the
+// library must be the same bits wherever it is built.
 namespace sparse_mla {
 
 constexpr int kWarps = 8;
@@ -31,23 +30,23 @@ constexpr float kInf = __builtin_huge_valf();
 // Shared memory of a block, in bytes.
 template <class Layout, int kHeads, int kTile, int kStages>
 struct Shared {
-  static constexpr int kScales = kTile * Layout::kTokenBytes;        // of a stage: rows as they are in the cache, then scales
+  static constexpr int kScales = kTile * Layout::kTokenBytes;  // of a stage: rows as they are in the cache, then scales
   static constexpr int kMask = kScales + kTile * Layout::kScaleBytes;  // which tokens are valid
   static constexpr int kStage = kMask + 16;
-  static constexpr int kScoreStride = kTile + 4;                     // floats a head: keeps writes free of conflicts
+  static constexpr int kScoreStride = kTile + 4;  // floats a head: keeps writes free of conflicts
   static constexpr int kScores = kStages * kStage;
   static constexpr int kPipeline = kScores + kWarps * kHeads * kScoreStride * 4;
   // The merge reuses the space of the pipeline, but for what other blocks may already send.
-  static constexpr int kMergeHeads = kHeads < 16 ? kHeads : 16;      // heads merged at a time
-  static constexpr int kSend = kMergeHeads * Layout::kHeadDim * 4;   // after the sums that stay here
+  static constexpr int kMergeHeads = kHeads < 16 ? kHeads : 16;     // heads merged at a time
+  static constexpr int kSend = kMergeHeads * Layout::kHeadDim * 4;  // after the sums that stay here
   static constexpr int kSendBytes = kMergeHeads * (Layout::kHeadDim * 2 + kMaxCluster * 4);
   static constexpr int kProbs = kPipeline;
   static constexpr int kReceived = kProbs + kHeads * kTile * 2;
   static constexpr int kRescale = kReceived + kSendBytes;
-  static constexpr int kMaxSum = kRescale + kHeads * 4;              // of this block
-  static constexpr int kAllMaxSum = kMaxSum + kHeads * 8;            // of all blocks of the cluster
+  static constexpr int kMaxSum = kRescale + kHeads * 4;    // of this block
+  static constexpr int kAllMaxSum = kMaxSum + kHeads * 8;  // of all blocks of the cluster
   static constexpr int kSink = kAllMaxSum + kMaxCluster * kHeads * 8;
-  static constexpr int kWeights = kSink + kHeads * 4;                // of the blocks' sums
+  static constexpr int kWeights = kSink + kHeads * 4;  // of the blocks' sums
   static constexpr int kBarrier = kWeights + kMaxCluster * kMergeHeads * 4;
   static constexpr int kMaxSumBarrier = kBarrier + 8;
   static constexpr int kFlag = kMaxSumBarrier + 8;
@@ -61,9 +60,9 @@ __device__ __forceinline__ void unpack_e4m3(uint32_t x, uint32_t& low, uint32_t&
   low = ptx::e4m3x2_to_bf16x2(uint16_t(x)), high = ptx::e4m3x2_to_bf16x2(uint16_t(x >> 16));
 }
 
-// UE8M0 scales. A power of two commutes with rounding, so it is applied where it is cheapest: to the scores in fp32, and
-// to the probabilities in bf16. At the ends of its range that would lose bits or hide an overflow of the bf16 value; there
-// the values themselves are scaled, and the scale becomes one.
+// UE8M0 scales. A power of two commutes with rounding, so it is applied where it is cheapest: to the scores in fp32,
+// and to the probabilities in bf16. At the ends of its range that would lose bits or hide an overflow of the bf16
+// value; there the values themselves are scaled, and the scale becomes one.
 constexpr uint32_t kScaleOne = 127;
 __device__ __forceinline__ bool is_extreme(uint32_t s) { return s - 32 > 215; }
 __device__ __forceinline__ float scale_f32(uint32_t s) { return __uint_as_float(s << 23); }
@@ -76,7 +75,10 @@ __device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
 
 __device__ __forceinline__ uint4 load_shared(uint32_t a) {
   uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(a) : "memory");
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(a)
+               : "memory");
   return v;
 }
 
@@ -122,8 +124,8 @@ struct TileTokens {
   uint32_t valid;        // bit t: token t takes part; 0: no tile is left
 };
 
-// Deals out the tiles of a block. The indices of the first kAhead tiles are read at once, and before the lengths that say
-// whether they count: more memory round trips would otherwise stand before the first key.
+// Deals out the tiles of a block. The indices of the first kAhead tiles are read at once, and before the lengths that
+// say whether they count: more memory round trips would otherwise stand before the first key.
 template <class Layout, int kTile, int kAhead>
 class TileQueue {
  public:
@@ -157,7 +159,8 @@ class TileQueue {
     const int position = (tile - (extra ? window_tiles_ : 0)) * kTile + lane_id();
     const int32_t* from = extra ? p.source[1].indices + row_ * p.source[1].indices_stride
                                 : p.source[0].indices + row_ * p.source[0].indices_stride;
-    return lane_id() < kTile && position < (extra ? p.source[1].width : p.source[0].width) ? __ldg(from + position) : -1;
+    return lane_id() < kTile && position < (extra ? p.source[1].width : p.source[0].width) ? __ldg(from + position)
+                                                                                           : -1;
   }
   __device__ int length(int s) const {
     const int width = p.source[s].width;
@@ -174,7 +177,8 @@ class TileQueue {
     TileTokens t;
     t.cache = static_cast<const uint8_t*>(extra ? p.source[1].cache : p.source[0].cache);
     t.row16 = page * stride16 + offset * (Layout::kTokenBytes / 16);
-    t.scale = t.cache + uint64_t(page) * (stride16 * 16) + ((Layout::kTokenBytes << shift) + offset * Layout::kScaleBytes);
+    t.scale =
+        t.cache + uint64_t(page) * (stride16 * 16) + ((Layout::kTokenBytes << shift) + offset * Layout::kScaleBytes);
     t.valid = __ballot_sync(~0u, valid);
     return t;
   }
@@ -204,15 +208,16 @@ __device__ __forceinline__ void fetch(const TileTokens& tile, uint32_t stage) {
   if (lane < kRows * kTail)
     ptx::cp_async<16>(stage + t * Layout::kTokenBytes + 512 + lane % kTail * 16, from, tile.valid >> t & 1);
   if (lane / kRows == warp)
-    ptx::cp_async<Layout::kScaleBytes>(stage + Smem::kScales + lane * Layout::kScaleBytes, tile.scale, tile.valid >> lane & 1);
+    ptx::cp_async<Layout::kScaleBytes>(stage + Smem::kScales + lane * Layout::kScaleBytes, tile.scale,
+                                       tile.valid >> lane & 1);
 }
 
 // A warp's slice of a tile, 8 x 64 values a block of tokens.
 template <int kTile>
 struct Slice {
   static constexpr int kBlocks = kTile / 8;
-  uint32_t k[kBlocks][8];    // bf16 pairs: values 16 * (lane % 4) + 2j, + 1 of token 8i + lane / 4, without the scale
-  uint32_t scale[kBlocks];   // UE8M0
+  uint32_t k[kBlocks][8];   // bf16 pairs: values 16 * (lane % 4) + 2j, + 1 of token 8i + lane / 4, without the scale
+  uint32_t scale[kBlocks];  // UE8M0
 
   template <class Layout, class Smem>
   __device__ __forceinline__ void load(uint32_t stage) {
@@ -269,14 +274,17 @@ __device__ __forceinline__ uint2 pack_f16(float4 v, float scale) {
   return {reinterpret_cast<const uint32_t&>(low), reinterpret_cast<const uint32_t&>(high)};
 }
 __device__ __forceinline__ float4 unpack_f16(uint2 v) {
-  const float2 low = __half22float2(reinterpret_cast<const __half2&>(v.x)), high = __half22float2(reinterpret_cast<const __half2&>(v.y));
+  const float2 low = __half22float2(reinterpret_cast<const __half2&>(v.x)),
+               high = __half22float2(reinterpret_cast<const __half2&>(v.y));
   return {low.x, low.y, high.x, high.y};
 }
 // The power of two that brings values of at most this magnitude near the upper end of f16, and its inverse.
 __device__ __forceinline__ float f16_scale(float magnitude) {
   return __uint_as_float(min(268u - (__float_as_uint(magnitude) >> 23), 253u) << 23);
 }
-__device__ __forceinline__ float inverse_power(float scale) { return __uint_as_float((254u << 23) - __float_as_uint(scale)); }
+__device__ __forceinline__ float inverse_power(float scale) {
+  return __uint_as_float((254u << 23) - __float_as_uint(scale));
+}
 __device__ __forceinline__ void add_scaled(float4& acc, float w, float4 v) {
   acc.x += w * v.x, acc.y += w * v.y, acc.z += w * v.z, acc.w += w * v.w;
 }
@@ -296,13 +304,15 @@ struct Merged {
     l = reduce_sum<kWidth>(weight * max_sum.y);
   }
   // What turns the weighted sum into the output. The sink joins the denominator only.
-  __device__ float inverse(float sink) const { return l == 0.f ? 0.f : ptx::reciprocal(l + ptx::exp2(sink * kLog2e - m)); }
+  __device__ float inverse(float sink) const {
+    return l == 0.f ? 0.f : ptx::reciprocal(l + ptx::exp2(sink * kLog2e - m));
+  }
   __device__ float lse() const { return l == 0.f ? -kInf : (m + ptx::log2(l)) * kLn2; }
 };
 
 template <class Layout, int kHeads, int kTile, int kStages, int kBlocksPerSm>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
-sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
+    sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   using Smem = Shared<Layout, kHeads, kTile, kStages>;
   static_assert(Layout::kGroups == kWarps && Layout::kGroup == 64, "one group a warp");
   constexpr int kTokenBlocks = kTile / 8, kHeadBlocks = kHeads / 8;
@@ -322,8 +332,9 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   uint32_t q[kHeadBlocks][8];  // q[n][j]: values 16 * quad + 2j, + 1 of head 8n + octet
 #pragma unroll
   for (int n = 0; n < kHeadBlocks; ++n) {
-    const auto* from = reinterpret_cast<const uint4*>(static_cast<const __nv_bfloat16*>(p.q) + row * p.q_batch_stride +
-                                                      (first_head + n * 8 + octet) * p.q_head_stride + warp * 64 + quad * 16);
+    const auto* from =
+        reinterpret_cast<const uint4*>(static_cast<const __nv_bfloat16*>(p.q) + row * p.q_batch_stride +
+                                       (first_head + n * 8 + octet) * p.q_head_stride + warp * 64 + quad * 16);
     const uint4 a = __ldg(from), b = __ldg(from + 1);
     q[n][0] = a.x, q[n][1] = a.y, q[n][2] = a.z, q[n][3] = a.w;
     q[n][4] = b.x, q[n][5] = b.y, q[n][6] = b.z, q[n][7] = b.w;
@@ -340,7 +351,8 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   if (clustered) {
     if (threadIdx.x == 0) {
       ptx::mbarrier_init(barrier), ptx::mbarrier_init(max_sum_barrier);
-      ptx::mbarrier_expect(barrier, (ranks - 1) * message), ptx::mbarrier_expect(max_sum_barrier, (ranks - 1) * kMaxSumBytes);
+      ptx::mbarrier_expect(barrier, (ranks - 1) * message),
+          ptx::mbarrier_expect(max_sum_barrier, (ranks - 1) * kMaxSumBytes);
     }
     __syncwarp();
     ptx::cluster_arrive_relaxed();
@@ -377,8 +389,8 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
         for (int n = 0; n < kHeadBlocksAtOnce; ++n)
 #pragma unroll
           for (int t = 0; t < kTokenBlocks / 2; ++t)
-            ptx::mma_bf16(s[n][t], k[2 * t][j], k[2 * t + 1][j], k[2 * t][j + 1], k[2 * t + 1][j + 1],
-                          q[first + n][j], q[first + n][j + 1]);
+            ptx::mma_bf16(s[n][t], k[2 * t][j], k[2 * t + 1][j], k[2 * t][j + 1], k[2 * t + 1][j + 1], q[first + n][j],
+                          q[first + n][j + 1]);
 #pragma unroll
       for (int n = 0; n < kHeadBlocksAtOnce; ++n)
 #pragma unroll
@@ -433,13 +445,16 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     const auto& v = slice.k;
 #pragma unroll
     for (int n = 0; n < kHeadBlocks; ++n) {
-      struct alignas(kTokenBlocks * 4) Probs { uint32_t pair[kTokenBlocks]; };
+      struct alignas(kTokenBlocks * 4) Probs {
+        uint32_t pair[kTokenBlocks];
+      };
       Probs prob = *reinterpret_cast<const Probs*>(probs + (n * 8 + octet) * kTile + quad * (kTile / 4));
 #pragma unroll
       for (int i = 0; i < kTokenBlocks; ++i) prob.pair[i] = ptx::mul_bf16x2(prob.pair[i], slice.scale[i]);
       const float2 alpha = *reinterpret_cast<const float2*>(rescale + n * 8 + 2 * quad);
 #pragma unroll
-      for (int d = 0; d < 4; ++d) o[n][d][0] *= alpha.x, o[n][d][1] *= alpha.y, o[n][d][2] *= alpha.x, o[n][d][3] *= alpha.y;
+      for (int d = 0; d < 4; ++d)
+        o[n][d][0] *= alpha.x, o[n][d][1] *= alpha.y, o[n][d][2] *= alpha.x, o[n][d][3] *= alpha.y;
 #pragma unroll
       for (int i = 0; i < kTokenBlocks; i += 2)
 #pragma unroll
@@ -453,7 +468,7 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   __syncthreads();
   for (;;) {
     const uint32_t mask = load_shared_word(stage + Smem::kMask);
-    if (mask == 0) break;  // after the last tile, in all warps
+    if (mask == 0) break;     // after the last tile, in all warps
     fetch_ahead(free_stage);  // read by all warps before the last barrier but one
     Slice<kTile> slice;
     slice.template load<Layout, Smem>(stage);
@@ -469,9 +484,10 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   }
   ptx::cp_async_wait<0>();
 
-  // Merge. Block r of the cluster finishes values share * r .. (in units of four) of all heads: every block sends it its
-  // sums of those. Bulk copies to a barrier that counts their bytes: ordinary stores would need a fence over the whole
-  // GPU. As f16 with a scale for each head and group, because the way between two blocks is narrow; what stays stays fp32.
+  // Merge. Block r of the cluster finishes values share * r .. (in units of four) of all heads: every block sends it
+  // its sums of those. Bulk copies to a barrier that counts their bytes: ordinary stores would need a fence over the
+  // whole GPU. As f16 with a scale for each head and group, because the way between two blocks is narrow; what stays
+  // stays fp32.
   auto* max_sum = reinterpret_cast<float2*>(smem + Smem::kMaxSum);
   auto* sinks = reinterpret_cast<float*>(smem + Smem::kSink);
   auto* weights = reinterpret_cast<float*>(smem + Smem::kWeights);
@@ -490,8 +506,8 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     ptx::cluster_wait();  // all blocks have set up their barriers
     __syncthreads();
     if (sends)
-      ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kMaxSumBytes, peer),
-                           base + Smem::kMaxSum, kMaxSumBytes, ptx::map_to_rank(max_sum_barrier, peer));
+      ptx::copy_to_cluster(ptx::map_to_rank(base + Smem::kAllMaxSum + rank * kMaxSumBytes, peer), base + Smem::kMaxSum,
+                           kMaxSumBytes, ptx::map_to_rank(max_sum_barrier, peer));
     __syncwarp();
   }
   // Lanes of neighbouring octets swap, so that o[n][d] becomes four consecutive values of one head.
@@ -500,9 +516,12 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   for (int n = 0; n < kHeadBlocks; ++n)
 #pragma unroll
     for (int d = 0; d < 4; ++d) {
-      float(&a)[4] = o[n][d];
+      float (&a)[4] = o[n][d];
       const float x = __shfl_xor_sync(~0u, odd ? a[0] : a[1], 4), y = __shfl_xor_sync(~0u, odd ? a[2] : a[3], 4);
-      if (odd) a[0] = x, a[2] = y; else a[1] = x, a[3] = y;
+      if (odd)
+        a[0] = x, a[2] = y;
+      else
+        a[1] = x, a[3] = y;
     }
   const int vector = warp * 16 + octet / 2 * 4, owner = vector >> log2_share;  // of d = 0; d = 3 has the same owner
 #pragma unroll
@@ -557,8 +576,9 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
       if (r == 0) {
         const int split = blockIdx.x >> __ffs(ranks) - 1;
         if (p.splits > 1)
-          __stcg(reinterpret_cast<float2*>(p.partial_ml) + (int64_t(row) * p.splits + split) * p.heads + first_head + head,
-                 float2{merged.m, merged.l});
+          __stcg(
+              reinterpret_cast<float2*>(p.partial_ml) + (int64_t(row) * p.splits + split) * p.heads + first_head + head,
+              float2{merged.m, merged.l});
         else if (rank == 0)
           p.lse[int64_t(row) * p.heads + first_head + head] = merged.lse();
       }
@@ -620,13 +640,15 @@ sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
     float4 acc{};
 #pragma unroll 8
     for (int i = 0; i < p.splits; ++i)
-      add_scaled(acc, split_weights[head * 32 + i],
-                 __ldcg(reinterpret_cast<const float4*>(p.partial + (part + i * p.heads + head) * Layout::kHeadDim + dim)));
+      add_scaled(
+          acc, split_weights[head * 32 + i],
+          __ldcg(reinterpret_cast<const float4*>(p.partial + (part + i * p.heads + head) * Layout::kHeadDim + dim)));
     store_output(p, row, first_head + head, dim, acc);
   }
 }
 
-// What is chosen for a head count: heads of a block (64 do not fit into the registers), tokens of a tile, tiles in flight, blocks that share an SM's registers.
+// What is chosen for a head count: heads of a block (64 do not fit into the registers), tokens of a tile, tiles in
+// flight, blocks that share an SM's registers.
 template <int kHeads_, int kTile_, int kStages_, int kBlocksPerSm_>
 struct Config {
   static constexpr int kHeads = kHeads_, kTile = kTile_, kStages = kStages_;
@@ -637,16 +659,20 @@ struct Config {
 template <class Function>
 int for_heads(int heads, Function&& function) {
   switch (heads) {
-    case 8: return function(Config<8, 32, 3, 1>{});
-    case 16: return function(Config<16, 32, 3, 1>{});
+    case 8:
+      return function(Config<8, 32, 3, 1>{});
+    case 16:
+      return function(Config<16, 32, 3, 1>{});
     case 32:
-    case 64: return function(Config<32, 32, 2, 1>{});
-    default: return cudaErrorInvalidValue;
+    case 64:
+      return function(Config<32, 32, 2, 1>{});
+    default:
+      return cudaErrorInvalidValue;
   }
 }
 
-cudaLaunchConfig_t launch_config(int clusters, int batch, int head_groups, int bytes, int cluster, cudaLaunchAttribute* attribute,
-                                 cudaStream_t stream) {
+cudaLaunchConfig_t launch_config(int clusters, int batch, int head_groups, int bytes, int cluster,
+                                 cudaLaunchAttribute* attribute, cudaStream_t stream) {
   attribute->id = cudaLaunchAttributeClusterDimension;
   attribute->val.clusterDim = {unsigned(cluster), 1, 1};
   cudaLaunchConfig_t config{};
@@ -673,7 +699,8 @@ int appliance_sparse_mla_decode_prepare(int heads, int* heads_per_block, int* to
     int device, multiprocessors, blocks;
     if (error == cudaSuccess) error = cudaGetDevice(&device);
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, c.kernel, kThreads, c.kBytes);
+    if (error == cudaSuccess)
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, c.kernel, kThreads, c.kBytes);
     if (error != cudaSuccess) return error;
     clusters[0] = multiprocessors * blocks;
     for (int i = 1; 1 << i <= kMaxCluster; ++i) {

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import torch
 
-from .. import layout, prepare, reference
 from .. import decode as decode_module
+from .. import layout, prepare, reference
 from ..cases import random_cache, random_case
 from ..plan import plan, tiles
 from . import contenders
@@ -94,7 +94,9 @@ HEADER = (
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m appliance_kernels.bench", description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, help="write all numbers to this file")
-    parser.add_argument("--sglang-triton", type=Path, help="SGLang's flash_mla_sm120_triton.py, if SGLang is not installed")
+    parser.add_argument(
+        "--sglang-triton", type=Path, help="SGLang's flash_mla_sm120_triton.py, if SGLang is not installed"
+    )
     parser.add_argument("--repetitions", type=int, default=50)
     parser.add_argument("--quick", action="store_true", help="only the shapes of the goals")
     options = parser.parse_args()
