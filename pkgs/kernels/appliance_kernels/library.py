@@ -1,0 +1,73 @@
+"""The C interface of libappliance_kernels.so through ctypes.
+
+ctypes, because the interface then is a handful of plain C structs: no torch or tvm-ffi version is compiled in, and one
+library serves every torch that can tell a pointer and a stream.
+"""
+
+import ctypes
+import os
+from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_uint32, c_void_p
+from functools import cache
+from pathlib import Path
+
+ABI_VERSION = 1
+CLUSTER_SIZES = 5  # 1, 2, 4, 8, 16 blocks
+PATH_VARIABLE = "APPLIANCE_KERNELS_LIBRARY"
+
+
+class Source(Structure):
+    """SparseMlaSource of sparse_mla_decode.h."""
+
+    _fields_ = [
+        ("cache", c_void_p), ("indices", c_void_p), ("indices_stride", c_int64),
+        ("lengths", c_void_p), ("width", c_int32), ("capacity", c_int32), ("log2_page_size", c_int32),
+        ("page_stride16", c_uint32),
+    ]  # fmt: skip
+
+
+class DecodeParams(Structure):
+    """SparseMlaDecodeParams of sparse_mla_decode.h."""
+
+    _fields_ = [
+        ("q", c_void_p), ("q_batch_stride", c_int64), ("q_head_stride", c_int64), ("out", c_void_p), ("lse", c_void_p),
+        ("sink", c_void_p), ("partial", c_void_p), ("partial_ml", c_void_p), ("counters", c_void_p),
+        ("source", Source * 2), ("softmax_scale", c_float), ("batch", c_int32), ("heads", c_int32),
+        ("cluster", c_int32), ("splits", c_int32),
+    ]  # fmt: skip
+
+
+def path() -> Path:
+    """The library file: $APPLIANCE_KERNELS_LIBRARY, else beside this package."""
+    return Path(os.environ.get(PATH_VARIABLE) or Path(__file__).parent / "libappliance_kernels.so")
+
+
+@cache
+def load() -> ctypes.CDLL:
+    """Loads the library once; OSError says which file is missing or of another version."""
+    file = path()
+    if not file.exists():
+        raise OSError(f"no kernel library at {file}: build it with build.sh, or name it in {PATH_VARIABLE}")
+    lib = ctypes.CDLL(str(file))
+    lib.appliance_sparse_mla_decode.argtypes = [POINTER(DecodeParams), c_void_p]
+    lib.appliance_sparse_mla_decode_prepare.argtypes = [c_int] + [POINTER(c_int)] * 3
+    lib.appliance_kernels_error_string.restype = c_char_p
+    if (version := lib.appliance_kernels_abi_version()) != ABI_VERSION:
+        raise OSError(f"{file} has interface version {version}, this package needs {ABI_VERSION}")
+    return lib
+
+
+def check(error: int, what: str) -> None:
+    if error:
+        raise RuntimeError(f"{what}: CUDA error {error}, {load().appliance_kernels_error_string(error).decode()}")
+
+
+def prepare_decode(heads: int) -> tuple[int, int, tuple[int, ...]]:
+    """Heads of a block, tokens of a tile, how many clusters of 1, 2, 4, 8, 16 blocks the current device runs at once."""
+    per_block, tile, clusters = c_int(), c_int(), (c_int * CLUSTER_SIZES)()
+    error = load().appliance_sparse_mla_decode_prepare(heads, byref(per_block), byref(tile), clusters)
+    check(error, "preparing sparse_mla_decode")
+    return per_block.value, tile.value, tuple(clusters)
+
+
+def decode(params: DecodeParams, stream: int) -> None:
+    check(load().appliance_sparse_mla_decode(byref(params), stream), "launching sparse_mla_decode")
