@@ -4,7 +4,6 @@ import struct
 
 import pytest
 import torch
-
 from appliance_kernels import layout
 
 

@@ -1,7 +1,6 @@
 """The spread of a launch: from shapes, within what the device runs at once."""
 
 import pytest
-
 from appliance_kernels.plan import MAX_SPLITS, Device, Plan, plan, tiles
 
 H200 = Device(16, 32, (132, 66, 30, 15, 7))  # as the library reports it there for 16 heads

@@ -3,7 +3,6 @@
 import math
 
 import torch
-
 from appliance_kernels import layout, reference
 from appliance_kernels.cases import random_cache, random_case
 

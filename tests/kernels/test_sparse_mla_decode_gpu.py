@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-
 from appliance_kernels import decode as module
 from appliance_kernels import reference, sparse_mla_decode
 from appliance_kernels.cases import random_cache, random_case

@@ -2,9 +2,8 @@
 
 import pytest
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-
 from appliance_kernels.decode import check_arguments
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 CUDA = torch.device("cuda", 0)
 

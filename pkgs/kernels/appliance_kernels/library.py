@@ -62,7 +62,7 @@ def check(error: int, what: str) -> None:
 
 
 def prepare_decode(heads: int) -> tuple[int, int, tuple[int, ...]]:
-    """Heads of a block, tokens of a tile, how many clusters of 1, 2, 4, 8, 16 blocks the current device runs at once."""
+    """Heads of a block, tokens of a tile, and how many clusters of 1, 2, 4, 8, 16 blocks the device runs at once."""
     per_block, tile, clusters = c_int(), c_int(), (c_int * CLUSTER_SIZES)()
     error = load().appliance_sparse_mla_decode_prepare(heads, byref(per_block), byref(tile), clusters)
     check(error, "preparing sparse_mla_decode")

@@ -46,10 +46,17 @@ def measure(shape, caches, entrants, stopwatch) -> dict:
     chosen = plan(batch * groups, tiles(WINDOW, extra, device.tokens_per_tile), device)
     rows = 1 if shared else batch
     result = {
-        "heads": heads, "batch": batch, "window": WINDOW, "extra": extra, "shared_tokens": shared,
-        "kv_bytes": rows * (WINDOW + extra) * layout.TOKEN_BYTES, "cluster": chosen.cluster, "splits": chosen.splits,
-        "blocks": batch * groups * chosen.cluster * chosen.splits, "blocks_at_once": device.blocks,
-    }  # fmt: skip
+        "heads": heads,
+        "batch": batch,
+        "window": WINDOW,
+        "extra": extra,
+        "shared_tokens": shared,
+        "kv_bytes": rows * (WINDOW + extra) * layout.TOKEN_BYTES,
+        "cluster": chosen.cluster,
+        "splits": chosen.splits,
+        "blocks": batch * groups * chosen.cluster * chosen.splits,
+        "blocks_at_once": device.blocks,
+    }
     want, _ = reference.sparse_mla_decode(**case)
     for name, entrant in entrants.items():
         if entrant is not None:
@@ -62,12 +69,17 @@ def environment(stopwatch) -> dict:
     device = torch.cuda.get_device_properties(torch.cuda.current_device())
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "device": device.name, "multiprocessors": device.multi_processor_count,
-        "capability": f"{device.major}.{device.minor}", "cuda": torch.version.cuda, "python": platform.python_version(),
+        "device": device.name,
+        "multiprocessors": device.multi_processor_count,
+        "capability": f"{device.major}.{device.minor}",
+        "cuda": torch.version.cuda,
+        "python": platform.python_version(),
         "versions": {n: contenders.package_version(n) for n in ("torch", "triton", "sgl-flash-mla", "sglang")},
-        "driver": contenders.driver_version(), "copy_bytes_per_second": round(stopwatch.copy_bandwidth()), "empty_graph_us": stopwatch.empty_graph().as_dict(),
+        "driver": contenders.driver_version(),
+        "copy_bytes_per_second": round(stopwatch.copy_bandwidth()),
+        "empty_graph_us": stopwatch.empty_graph().as_dict(),
         "method": "CUDA graph replay between two events, L2 flushed before each; microseconds",
-    }  # fmt: skip
+    }
 
 
 def table_row(r: dict, bandwidth: float) -> str:
@@ -80,7 +92,8 @@ def table_row(r: dict, bandwidth: float) -> str:
     limit = r["kv_bytes"] / bandwidth * 1e6
     return (
         f"{r['heads']:3d} {r['batch']:3d} {r['extra']:5d}{'s' if r['shared_tokens'] else ' '}"
-        f"{r['blocks']:6d} {cell('ours')} {r['ours']['p10']:6.1f}-{r['ours']['p90']:<6.1f}{cell('flash_mla')}{cell('triton')}"
+        f"{r['blocks']:6d} {cell('ours')} {r['ours']['p10']:6.1f}-{r['ours']['p90']:<6.1f}"
+        f"{cell('flash_mla')}{cell('triton')}"
         f" {ratio('ours', 'flash_mla')} {ratio('triton', 'ours')} {limit:7.2f} {r['ours']['median'] / limit:6.1f}"
         f" {r['ours']['relative_error']:.1e} {r.get('flash_mla', r['ours'])['relative_error']:.1e}"
     )
@@ -115,8 +128,10 @@ def main() -> int:
         "triton": contenders.sglang_triton(options.sglang_triton),
     }
     bandwidth = record["copy_bytes_per_second"]
-    print(f"{record['device']}, {record['multiprocessors']} SMs, {record['versions']}, copy {bandwidth / 1e12:.2f} TB/s, "
-          f"empty graph {record['empty_graph_us']['median']:.1f} us; medians of {options.repetitions}, us")  # fmt: skip
+    print(
+        f"{record['device']}, {record['multiprocessors']} SMs, {record['versions']}, copy {bandwidth / 1e12:.2f} TB/s, "
+        f"empty graph {record['empty_graph_us']['median']:.1f} us; medians of {options.repetitions}, us"
+    )
     print(HEADER, flush=True)
     record["rows"] = []
     for shape in shapes(options.quick):
