@@ -95,6 +95,9 @@ def mtp_claim(claim: str, claims: list[str], components: list[Component], mtp: M
         return ClaimPart(claim=claim, verdict="unknown", words="nothing at hand says whether there are MTP layers")
     there = f"{mtp.count} MTP layer{'s' if mtp.count != 1 else ''}, by {mtp.basis}"
     if claim == "nomtp":
+        if mtp.count and mtp.basis != "tensor names":
+            words = f"{there}: quantisers leave that as it was, only tensor names decide"
+            return ClaimPart(claim=claim, verdict="unknown", words=words)
         return ClaimPart(claim=claim, verdict="agrees" if mtp.count == 0 else "differs", words=there)
     if mtp.count == 0:
         return ClaimPart(claim=claim, verdict="differs", words=f"{there}: nothing to speculate with")

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from appliance.documents.model import Component, ModelFile, ModelReport, Rope
+from appliance.documents.model import Component, Experts, ModelFile, ModelReport, Rope
 from appliance.recon.model import mtp, ranks, tensor_cores
 from appliance.recon.model.attention import attention_of, kv_cache_of
 from appliance.recon.model.checkpoint import CONFIG, Checkpoint
@@ -20,7 +20,6 @@ from appliance.recon.model.weights import Weights, components, of_skeleton, of_t
 HEADERS = "safetensors headers"
 COMPUTED = "computed from config.json: no tensors at hand"
 LAYER = re.compile(r"(?:^|\.)layers\\?\.(\d+)(?:\D|$)")
-MULTIPLIED_CONTEXT = ("linear", "dynamic", "ntk", "yarn", "longrope", "su", "llama3")
 
 
 def report_on(
@@ -109,10 +108,8 @@ def active(weights: Weights, shape: Shape) -> int:
     return weights.parameters - idle
 
 
-def experts_of(shape: Shape):
+def experts_of(shape: Shape) -> Experts | None:
     """The experts of the model, or None for a dense one."""
-    from appliance.documents.model import Experts
-
     if not shape.experts:
         return None
     moe = sum(shape.moe)
@@ -181,9 +178,8 @@ def remarks(
         words.extend(found_and_declared(weights))
         if weights.kv_scales and not declaration.kv_cache:
             words.append(f"{weights.kv_scales} modules carry KV cache scales, no file asks for a quantised KV cache")
-        tables = sum(
-            entry.bytes for (name, _), entry in (weights.found or weights.declared).items() if name == "engram"
-        )
+        sums = weights.found or weights.declared
+        tables = sum(entry.bytes for (component, _), entry in sums.items() if component == "engram")
         if tables:
             words.append(f"{tables / 1e9:.0f} GB are n-gram (engram) tables, which need not sit on a GPU")
         if tensors and checkpoint.declared_size is not None and checkpoint.declared_size != weights.bytes:
