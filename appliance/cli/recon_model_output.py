@@ -1,18 +1,23 @@
 """A ModelReport for a person."""
 
+import re
+
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from appliance.documents import ModelReport
 from appliance.documents.model import Component
 
 GIB = 1 << 30
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""What a name out of somebody's file must not do to a terminal."""
 
 
 def show_model(console: Console, report: ModelReport) -> None:
     """Print the report for a person."""
     for line in heading(report):
-        console.print(line, markup=False)
+        console.print(printable(line), markup=False)
     console.print(quantisation_table(report))
     sections = {
         "claims": [f"{part.claim}: {part.verdict}. {part.words}" for part in report.claims],
@@ -24,7 +29,12 @@ def show_model(console: Console, report: ModelReport) -> None:
         if lines:
             console.print(f"{title}:", markup=False)
             for line in lines:
-                console.print(f"  {line}", markup=False)
+                console.print(f"  {printable(line)}", markup=False)
+
+
+def printable(text: str) -> str:
+    """`text` without control characters."""
+    return CONTROL.sub("?", text)
 
 
 def heading(report: ModelReport) -> list[str]:
@@ -86,10 +96,10 @@ def quantisation_table(report: ModelReport) -> Table:
     table = Table("component", "format", "group", "activations", "parameters", "GiB", box=None, pad_edge=False)
     for entry in best_entries(report):
         table.add_row(
-            entry.component,
-            entry.format,
-            entry.group or "",
-            entry.activations or "",
+            *(
+                escape(printable(cell or ""))
+                for cell in (entry.component, entry.format, entry.group, entry.activations)
+            ),
             f"{entry.parameters / 1e9:,.2f} B",
             f"{entry.bytes / GIB:,.2f}",
         )
