@@ -119,7 +119,7 @@ def parse_header(header: bytes, path: Path | str) -> dict[str, TensorInfo]:
     try:
         entries = json.loads(header)
         return {
-            name: TensorInfo(word(entry["dtype"]), tuple(map(int, entry["shape"])), *map(int, entry["data_offsets"]))
+            name: TensorInfo(word(entry["dtype"]), tuple(map(size, entry["shape"])), *map(size, entry["data_offsets"]))
             for name, entry in entries.items()
             if name != "__metadata__"
         }
@@ -132,6 +132,15 @@ def word(value: object) -> str:
     """`value`, which must be text. Raises TypeError."""
     if type(value) is not str:
         raise TypeError(f"expected text, found {type(value).__name__}")
+    return value
+
+
+def size(value: object) -> int:
+    """`value`, which must be a whole number that fits 63 bits. Raises TypeError, ValueError."""
+    if type(value) is not int:
+        raise TypeError(f"expected a whole number, found {type(value).__name__}")
+    if not 0 <= value < 2**63:
+        raise ValueError("a number that is no size")
     return value
 
 

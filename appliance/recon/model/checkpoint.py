@@ -68,4 +68,5 @@ def read_index(index: dict, where: str) -> tuple[dict[str, str], int | None]:
         raise InputError(f"{where}: names {outside!r}, which lies outside the model; expected files of the model")
     metadata = index.get("metadata")
     size = metadata.get("total_size") if isinstance(metadata, dict) else None
-    return weight_map, int(size) if isinstance(size, (int, float)) and not isinstance(size, bool) else None
+    known = type(size) is int or (type(size) is float and size.is_integer())  # some writers put 1.5e11
+    return weight_map, int(size) if known else None

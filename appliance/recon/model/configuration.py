@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from appliance.errors import InputError
 
 MTP_KEYS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-LINEAR_KINDS = ("linear", "mamba")
+MOST_LAYERS = 10_000
+LARGEST = 2**53
+"""Beyond this a number in a configuration is no size of anything."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class Shape:
 def shape_of(config: dict, where: str) -> Shape:
     """Read the shape out of a config.json that came from `where`. Raises InputError when it is no such file."""
     architecture, text = architecture_of(config, where), language_part(config)
+    for key in ("num_hidden_layers", "n_layer", "num_layers", *MTP_KEYS):
+        if (number(text, key) or 0) > MOST_LAYERS:
+            raise InputError(f"{where}: {key} is {text[key]}; expected {MOST_LAYERS} layers at most")
     layers = first(text, "num_hidden_layers", "n_layer", "num_layers")
     heads = first(text, "num_attention_heads", "n_head")
     hidden = first(text, "hidden_size", "n_embd", "d_model")
@@ -161,6 +166,6 @@ def first(config: dict, *keys: str) -> int | None:
 
 
 def number(config: dict, key: str) -> int | None:
-    """A whole number of the configuration, or None."""
+    """A size in the configuration: a whole number that is not negative, or None."""
     value = config.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if type(value) is int and 0 <= value < LARGEST else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from appliance.documents.model import ModelFile
 from appliance.errors import InputError
 
-CHUNK = 4 << 20
+CHUNK = 1 << 20  # small enough to stay in a core's cache between being read and being hashed
 SHA256 = re.compile(r"^[0-9a-f]{64}$")
 MOST_FILES_AT_ONCE = 16
 

@@ -1,5 +1,5 @@
 """A checkpoint on the hub, through huggingface_hub: its files' sizes and hashes, configuration, index, and the headers
-of its weight files by range requests. No weight is downloaded, nothing is written.
+of its weight files by range requests. No weight is downloaded, no file of the model is kept.
 
 HF_ENDPOINT, HF_HUB_OFFLINE, HF_TOKEN and the token's file are huggingface_hub's own affair. A token is sent to the
 hub's host only (httpx drops it where a redirect leads elsewhere) and appears in no message.

@@ -9,7 +9,7 @@ from appliance.recon.model import mtp, ranks, tensor_cores
 from appliance.recon.model.attention import attention_of, kv_cache_of
 from appliance.recon.model.checkpoint import CONFIG, Checkpoint
 from appliance.recon.model.claims import claims_in, reconcile
-from appliance.recon.model.configuration import Shape, shape_of
+from appliance.recon.model.configuration import Shape, number, shape_of
 from appliance.recon.model.declared import Declared, declared
 from appliance.recon.model.integrity import integrity_of
 from appliance.recon.model.quant_blocks import left_out
@@ -19,6 +19,7 @@ from appliance.recon.model.weights import Weights, components, of_skeleton, of_t
 
 HEADERS = "safetensors headers"
 COMPUTED = "computed from config.json: no tensors at hand"
+MOST_SCALING = 1e6
 LAYER = re.compile(r"(?:^|\.)layers\\?\.(\d+)(?:\D|$)")
 
 
@@ -134,11 +135,11 @@ def rope_of(shape: Shape) -> Rope | None:
         kind = scaling.get("rope_type") or scaling.get("type")
         if not isinstance(kind, str) or kind == "default":
             continue
-        factor, original = scaling.get("factor"), scaling.get("original_max_position_embeddings")
+        factor = scaling.get("factor")
         return Rope(
             kind=kind,
-            factor=float(factor) if isinstance(factor, (int, float)) and not isinstance(factor, bool) else None,
-            original_context=original if isinstance(original, int) and not isinstance(original, bool) else None,
+            factor=float(factor) if type(factor) in (int, float) and 0 < factor < MOST_SCALING else None,
+            original_context=number(scaling, "original_max_position_embeddings"),
         )
     return None
 

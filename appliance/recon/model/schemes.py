@@ -113,7 +113,7 @@ def bytes_of_something(weight: TensorInfo, scale: TensorInfo | None, tensors: di
         activations = "nvfp4 static" if "input_scale" in tensors else None
         return Stored(Scheme("nvfp4", "16", activations), values)
     if weight.dtype == "I8" and scale.dtype in PLAIN:
-        per = "tensor" if scale.elements == 1 else "channel" if scale.elements == weight.shape[0] else None
+        per = "tensor" if scale.elements == 1 else "channel" if weight.shape[:1] == (scale.elements,) else None
         return Stored(Scheme("int8", per, "int8 static" if "input_scale" in tensors else "int8 dynamic"), values // 2)
     return Stored(UNKNOWN, weight.elements)
 

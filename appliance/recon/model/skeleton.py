@@ -49,9 +49,10 @@ def skeleton(shape: Shape) -> list[Module] | None:
     if family is None or not shape.layers or not shape.hidden or not shape.heads or not shape.vocab:
         return None
     try:
-        return list(family(shape))
-    except TypeError:  # a size that this family needs is not there
+        modules = list(family(shape))
+    except (TypeError, KeyError, IndexError, ZeroDivisionError):  # a size that this family needs is not there
         return None
+    return modules if all(module.rows and module.columns and module.count for module in modules) else None
 
 
 def embeddings(shape: Shape, embed: str, head: str) -> Iterator[Module]:
