@@ -8,6 +8,9 @@ covers what lies below it; a name without a dot is any module so called).
 import fnmatch
 import re
 
+NESTED = re.compile(r"\([^()]*[*+}][^()]*\)[*+{]")
+UNBOUNDED = re.compile(r"(?<!\\)[*+]")
+MOST_UNBOUNDED = 6
 ONE_EXPERT = re.compile(r"experts\\?\.\d")
 
 
@@ -20,7 +23,9 @@ class NamePatterns:
         self.unreadable: list[str] = []
         self._literals = {text for text in texts if not text.startswith("re:") and "*" not in text}
         for text in texts:
-            if text.startswith("re:"):
+            if text.startswith("re:") and explodes(text):
+                self.unreadable.append(text.removeprefix("re:"))
+            elif text.startswith("re:"):
                 expressions.append(text.removeprefix("re:"))
             elif "*" in text:
                 expressions.append(fnmatch.translate(text).removesuffix(r"\Z").removesuffix(r"\z") + r"(\..*)?$")
@@ -54,3 +59,11 @@ class NamePatterns:
         if self._part is not None and any(self._part.fullmatch(part) for part in parts):
             return True
         return any(expression.match(module) for expression in self._expressions)
+
+
+def explodes(expression: str) -> bool:
+    """Whether a regular expression may take more than polynomial time, or a high power, to find that it does not match.
+
+    A file from elsewhere must not be able to stop a reconnaissance; no writer of configurations needs such patterns.
+    """
+    return NESTED.search(expression) is not None or len(UNBOUNDED.findall(expression)) > MOST_UNBOUNDED

@@ -16,6 +16,7 @@ from appliance.recon.model.quant_blocks import left_out
 from appliance.recon.model.schemes import Scheme
 from appliance.recon.model.skeleton import skeleton
 from appliance.recon.model.weights import Weights, components, of_skeleton, of_tensors
+from appliance.recon.safetensors_header import BITS
 
 HEADERS = "safetensors headers"
 COMPUTED = "computed from config.json: no tensors at hand"
@@ -185,6 +186,11 @@ def remarks(
             words.append(f"{tables / 1e9:.0f} GB are n-gram (engram) tables, which need not sit on a GPU")
         if tensors and checkpoint.declared_size is not None and checkpoint.declared_size != weights.bytes:
             words.append(f"the index says {checkpoint.declared_size} bytes, the headers {weights.bytes}")
+    novel = sorted(
+        {tensor.dtype for shard in checkpoint.shards for tensor in (shard.tensors or {}).values()} - BITS.keys()
+    )
+    if novel:
+        words.append(f"tensor types that are not known here: {', '.join(novel)}; what they hold is not counted right")
     doubled = doubled_names(checkpoint)
     if doubled:
         words.append(doubled)

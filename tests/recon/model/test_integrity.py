@@ -115,7 +115,6 @@ def test_an_index_that_names_files_outside_is_refused(folder):
     "tensor, expected",
     [
         ({"dtype": "BF16", "shape": [3], "data_offsets": [0, 8]}, "w: 8 bytes for BF16 [3]"),
-        ({"dtype": "BF17", "shape": [4], "data_offsets": [0, 8]}, "w: type 'BF17'"),
         ({"dtype": "BF16", "shape": [3], "data_offsets": [2, 8]}, "tensors cover 6 of 8 bytes"),
     ],
 )
@@ -138,3 +137,14 @@ def test_files_against_what_they_should_be():
         ("changed", "b", "2 bytes, org/name has 3"),
         ("missing", "c", "org/name has it, it is not there"),
     ]
+
+
+def test_names_out_of_a_file_cannot_break_the_one_line_of_an_error(folder, files):
+    from appliance.errors import InputError
+    from appliance.recon.model import model_report
+
+    raw = json.dumps({"w\n\x1b[2J": {"dtype": "BF16", "shape": [3], "data_offsets": [0, 8]}}).encode()
+    files[0].write_bytes(len(raw).to_bytes(8, "little") + raw + bytes(8))
+    with pytest.raises(InputError) as error:
+        model_report(folder)
+    assert str(error.value).endswith("w??[2J: 8 bytes for BF16 [3]")

@@ -162,6 +162,15 @@ def test_an_index_whose_size_is_not_that_of_the_headers(tmp_path):
     assert any(remark.startswith("the index says 1 bytes, the headers ") for remark in report.remarks)
 
 
+def test_a_type_of_tomorrow_is_remarked_and_no_fault(tmp_path):
+    made.write_checkpoint(tmp_path, made.moe_config(), {"lm_head.weight": ("U8", [4, 4])})
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes().replace(b'"U8"', b'"U9"'))
+    report = report_on(read_folder(tmp_path))
+    assert report.integrity.problems == []
+    assert any("types that are not known here: U9" in remark for remark in report.remarks)
+
+
 def test_names_that_a_broken_rename_left(tmp_path):
     tensors = made.moe_tensors(made.plain, made.plain)
     tensors["model.layers.0.mlp.shared_experts.960.w2.weight.weight"] = ("BF16", [4, 4])
