@@ -1,5 +1,9 @@
 """Errors that reach the user as one clear line, each with its exit code."""
 
+import re
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
 
 class ApplianceError(Exception):
     """Base of all errors with a line for the user: what, where, what was expected."""
@@ -13,13 +17,20 @@ class CheckFailed(ApplianceError):
     exit_code = 1
 
 
-class InputError(ApplianceError):
+class OneLine(ApplianceError):
+    """An error whose text quotes what somebody's file or server holds: whatever that is, it stays one line."""
+
+    def __init__(self, words: str):
+        super().__init__(CONTROL.sub("?", words))
+
+
+class InputError(OneLine):
     """Bad usage or unreadable input: exit code 2, nothing was changed."""
 
     exit_code = 2
 
 
-class ProbeIncomplete(ApplianceError):
+class ProbeIncomplete(OneLine):
     """A probe could not complete, so nothing was concluded: exit code 3."""
 
     exit_code = 3

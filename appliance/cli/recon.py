@@ -1,23 +1,40 @@
 """`appliance recon`"""
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
 
+from appliance.cli.options import json_option
+from appliance.cli.recon_model import model_options
+from appliance.cli.recon_model import run as run_model
+
 
 @click.command()
 @click.argument("what", type=click.Choice(["all", "model", "engine", "machine"]), default="all")
+@click.argument("reference", metavar="[REF]", required=False)
 @click.option("--model", "model_dir", type=click.Path(path_type=Path), help="Model folder, for the model's report.")
-def command(what: str, model_dir: Path | None) -> None:
-    """Report the model, the engine and the machine as JSON: one document, or all by name."""
+@json_option
+@model_options
+def command(what: str, reference: str | None, model_dir: Path | None, as_json: bool, **model_wanted) -> None:
+    """Report the model, the engine and the machine as JSON: one document, or all by name.
+
+    `recon model REF` reports a model folder, a hub id (org/name) or a saved report, for a person or with --json.
+    """
     from appliance.recon.engine import engine_report
     from appliance.recon.machine import machine_report
     from appliance.recon.model import model_report
 
+    if what == "model" and reference is not None:
+        sys.exit(run_model(reference, as_json, **model_wanted))
+    if reference is not None:
+        raise click.UsageError(f"recon {what} takes no REF, found {reference!r}")
+    if any(model_wanted.values()):
+        raise click.UsageError("--revision, --tp, --ep, --claim, --hash and --against belong to recon model REF")
     if what == "model" and model_dir is None:
-        raise click.UsageError("recon model needs --model FOLDER")
+        raise click.UsageError("recon model needs REF, or --model FOLDER")
     wanted = {"machine": machine_report, "engine": engine_report}
     if model_dir is not None:
         wanted["model"] = lambda: model_report(model_dir)
