@@ -1,0 +1,26 @@
+"""Which CPUs are near a GPU, when nvidia-smi's own list may be cut and a better one is at hand."""
+
+from appliance.recon.machine.text import cpu_text
+
+
+def best(shown: str | None, node: int | None, node_cpus: dict[int, str]) -> dict[str, object]:
+    """The cpu_affinity fields of a Gpu, from what nvidia-smi showed and the CPUs of the nodes that another source has.
+
+    The node's list replaces what was shown only where that is its beginning: a list that is another one is a
+    cpuset's or a MIG device's, and stays.
+    """
+    if shown is None:
+        return {}
+    whole = node_cpus.get(node) if node is not None else None
+    if whole and cpu_text.is_cut_of(shown, whole) and cpu_text.may_be_cut(shown):
+        return {"cpu_affinity": whole, "cpu_affinity_cut": False, "cpu_affinity_shown": shown}
+    if whole and cpu_text.normal(shown) == cpu_text.normal(whole):
+        return {"cpu_affinity": shown, "cpu_affinity_cut": False}
+    return {"cpu_affinity": shown, "cpu_affinity_cut": cut(shown)}
+
+
+def cut(shown: str) -> bool | None:
+    """Whether a list that nvidia-smi showed is cut; None where it cannot be told from the list alone."""
+    if not cpu_text.may_be_cut(shown):
+        return False
+    return True if cpu_text.looks_cut(shown) else None
