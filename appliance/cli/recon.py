@@ -6,19 +6,37 @@ from pathlib import Path
 
 import click
 
+from appliance.cli.options import json_option
+from appliance.cli.recon_machine import from_option, host_option, models_option
+
 
 @click.command()
 @click.argument("what", type=click.Choice(["all", "model", "engine", "machine"]), default="all")
 @click.option("--model", "model_dir", type=click.Path(path_type=Path), help="Model folder, for the model's report.")
-def command(what: str, model_dir: Path | None) -> None:
+@from_option
+@host_option
+@models_option
+@json_option
+def command(
+    what: str,
+    model_dir: Path | None,
+    from_file: Path | None,
+    host: str | None,
+    model_roots: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Report the model, the engine and the machine as JSON: one document, or all by name."""
+    from appliance.cli import recon_machine
+
+    if what == "machine":
+        recon_machine.show(recon_machine.read(from_file, host, model_roots), as_json)
+        return
     from appliance.recon.engine import engine_report
-    from appliance.recon.machine import machine_report
     from appliance.recon.model import model_report
 
     if what == "model" and model_dir is None:
         raise click.UsageError("recon model needs --model FOLDER")
-    wanted = {"machine": machine_report, "engine": engine_report}
+    wanted = {"machine": lambda: recon_machine.read(from_file, host, model_roots), "engine": engine_report}
     if model_dir is not None:
         wanted["model"] = lambda: model_report(model_dir)
     if what != "all":

@@ -28,7 +28,7 @@ class MachineReport(Document):
     driver: str | None = None
     gpus: list[Gpu] = []
     gpus_without_driver: list[str] | None = None
-    """PCI addresses of NVIDIA GPUs that are on the bus and that the driver does not show: dead, hidden or given away."""
+    """PCI addresses of NVIDIA GPUs on the bus that the driver does not show: dead, hidden or given away."""
     numa_nodes: list[NumaNode] = []
     numa_distances: list[list[int]] | None = None
     links: list[Link] = []

@@ -24,3 +24,15 @@ def cut(shown: str) -> bool | None:
     if not cpu_text.may_be_cut(shown):
         return False
     return True if cpu_text.looks_cut(shown) else None
+
+
+def fit_together(lists: set[str]) -> bool:
+    """Whether nodes' lists are whole by their form: each two ranges of one length (a core's two threads), and no CPU
+    missing between the first and the last of all. A cut list would leave a hole or an odd range.
+    """
+    found = [cpu_text.ranges(shown) or [] for shown in lists]
+    paired = all(len(pair) == 2 and pair[0][1] - pair[0][0] == pair[1][1] - pair[1][0] for pair in found)
+    if not found or not paired:
+        return False
+    every = sorted(pair for pairs in found for pair in pairs)
+    return every[0][0] == 0 and all(a[1] + 1 == b[0] for a, b in zip(every, every[1:], strict=False))

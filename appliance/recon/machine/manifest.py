@@ -48,7 +48,6 @@ LINES = [
     "/sys/devices/system/cpu/present",
     "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     "/sys/devices/system/cpu/cpu*/topology/physical_package_id",
-    "/sys/devices/system/node/node*/cpulist",
     "/sys/devices/system/node/node*/distance",
     "/sys/class/dmi/id/sys_vendor",
     "/sys/class/net/*/operstate",
@@ -95,8 +94,9 @@ TEXTS = [
     "/proc/driver/nvidia/params",
     "/etc/os-release",
     "/sys/devices/system/node/node*/meminfo",
+    "/sys/devices/system/node/node*/cpulist",
 ]
-"""Files of several lines, by pattern."""
+"""Files of several lines, by pattern; and cpulist, which some kernels give to readers of single bytes as empty."""
 
 LINKS = ["/sys/class/net/*/device", "/sys/class/infiniband/*/device"]
 """Links whose target matters, besides those of PCI devices."""

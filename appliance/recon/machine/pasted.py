@@ -64,7 +64,7 @@ def report_from_text(text: str) -> MachineReport:
     listed = smi_table.parse_list(text)
     bus = lspci.parse(text)
     gpus = put_together([query, csv, table, listed, dump.gpus, matrix.gpu_facts(topology)])
-    gpus = [with_bus(with_affinity(gpu, cpus), bus) for gpu in gpus]
+    gpus = [with_bus(gpu, bus) for gpu in with_affinity(gpus, cpus)]
     versions = [query_versions, table_versions, csv_versions, dump.facts, sessions]
     driver = first(source.get("driver") for source in versions)
     nodes = numa_nodes(gpus, cpus)
@@ -104,10 +104,12 @@ def report_from_text(text: str) -> MachineReport:
     return report.model_copy(update={"sources": sources(report, found, cpus, query, table, csv, listed)})
 
 
-def with_affinity(gpu: Gpu, cpus: lscpu.CpuText) -> Gpu:
-    """`gpu` with the best CPU list that the text has for it, and with its node where only the CPUs tell it."""
-    changes = affinity.best(gpu.cpu_affinity, gpu.numa_node, cpus.nodes)
-    return gpu.model_copy(update=changes)
+def with_affinity(gpus: list[Gpu], cpus: lscpu.CpuText) -> list[Gpu]:
+    """The GPUs with the best CPU list that the text has for each."""
+    found = [gpu.model_copy(update=affinity.best(gpu.cpu_affinity, gpu.numa_node, cpus.nodes)) for gpu in gpus]
+    if cpus.nodes or not affinity.fit_together({gpu.cpu_affinity for gpu in found if gpu.cpu_affinity}):
+        return found
+    return [gpu.model_copy(update={"cpu_affinity_cut": False}) if gpu.cpu_affinity else gpu for gpu in found]
 
 
 def with_bus(gpu: Gpu, bus: list[lspci.Listed]) -> Gpu:

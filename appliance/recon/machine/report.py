@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from appliance.documents import MachineReport
-from appliance.documents.machine import Gpu, Nic, NumaNode, PciDevice, PcieLink, Software
+from appliance.documents.machine import Gpu, Nic, NumaNode, PciDevice, Software
 from appliance.errors import ProbeIncomplete
 from appliance.recon.machine import affinity
 from appliance.recon.machine.concurrency import Outcome, side_by_side

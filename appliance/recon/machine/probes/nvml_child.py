@@ -82,9 +82,22 @@ def facts_of(nvml, gpu) -> dict:
         "temperature_c": ask(nvml, lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
         "throttle_reasons": None if reasons is None else [word for bit, word in REASONS.items() if reasons & bit],
         "mig_enabled": None if mig is None else bool(mig[0]),
+        "mig_devices": mig_profiles(nvml, gpu) if mig is not None and mig[0] else None,
         "processes": processes(nvml, gpu),
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def mig_profiles(nvml, gpu):
+    """The profiles of a GPU's MIG devices, the last word of their names ("NVIDIA H200 MIG 1g.18gb")."""
+    found = []
+    for place in range(ask(nvml, lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)) or 0):
+        name = ask(
+            nvml, lambda place=place: nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, place))
+        )
+        if name is not None:
+            found.append(text(name).split()[-1])
+    return found
 
 
 def processes(nvml, gpu):

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from appliance.documents.machine import Acs
 
 DEVICE = re.compile(
-    r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ([^:\n]{2,60})(?: \[([0-9a-f]{4})\])?: (.{1,300})$"
+    r"((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "  # address
+    r"([^:\n]{2,60})(?: \[[0-9a-f]{4}\])?: (.{1,300})$"  # class, description
 )
 SPEED = re.compile(r"Speed (\d{1,2}(?:\.\d)?)GT/s[^,]{0,20}, Width x(\d{1,2})")
 FLAG = re.compile(r"(\w{3,12})([+-])")
@@ -37,7 +38,7 @@ def parse(text: str) -> list[Listed]:
         start = DEVICE.match(line)
         if start:
             address = start[1] if start[1].count(":") == 2 else f"0000:{start[1]}"
-            found.append(Listed(address[-12:], start[2].strip(), start[4].strip()))
+            found.append(Listed(address[-12:], start[2].strip(), start[3].strip()))
             capable = []
         elif found and line[:1] in ("\t", " "):
             capable = read_detail(found[-1], line.strip(), capable)
