@@ -16,9 +16,13 @@ ROW = re.compile(r"[\s>|]*(GPU\d{1,4}|NIC\d{1,4}|[A-Za-z][A-Za-z0-9]{1,14}(?:_[A
 HEADER = re.compile(r"[\s>|]*GPU\d{1,4}(?!\d)")
 LABEL = re.compile(r"GPU\d{1,4}|NIC\d{1,4}|(?:mlx\d|bnxt|irdma|hfi|efa|rdma|roce|ib|cxi)\w{0,24}?(?=mlx\d|\s|$)|\w+")
 COLUMNS = re.compile(r"CPU\s*Affinity|NUMA\s*Affinity|GPU\s*NUMA\s*ID")
-PART_OF_COLUMNS = re.compile(r"(CPU|NUMA|Affinity|GPU NUMA|ID)\b")
+REMAINDER = re.compile(r"[\s\d,N/A-]{1,64}")
+MOST_WRAPS = 64
+"""A header or a row is never broken into more lines than this: what follows then is something else."""
 NIC_LEGEND = re.compile(r"\s*(NIC\d{1,4})\s*:\s*(\S.*)$")
 SUFFIX = re.compile(r"\(?NUMA\s*(?:node)?\s*[:=#]?\s*(\d{1,4})\)?", re.IGNORECASE)
+CUT_NAMES = {"C", "CP", "CPU", "N", "NU", "NUM", "NUMA", "G", "GP", "GPU"}
+LONGEST_HEADER = 65_536
 DEVICE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{1,31}")
 
 
@@ -82,8 +86,8 @@ def topologies(text: str) -> list[Topology]:
     at = 0
     while at < len(lines):
         columns, affinities, after = read_header(lines, at)
-        rows, end = read_rows(lines, after, columns, affinities)
-        if rows and holds_links(rows):
+        rows, end = read_rows(lines, after, columns, affinities, len(lines[at]))
+        if rows and holds_links(rows, columns):
             matrix = Topology(columns or [row.label for row in rows], {}, {})
             for row in rows:
                 matrix.rows.setdefault(row.label, row)
@@ -100,37 +104,34 @@ def read_header(lines: list[str], at: int) -> tuple[list[str], list[str], int]:
     columns, affinities = header_line(lines[at])
     if not columns:
         return [], [], at
-    at += 1
-    while at < len(lines) and not is_row(lines[at], columns):
-        more, names = header_line(lines[at], first="")
-        if not more and not names:
-            # a name cut in the middle by the wrap ("... CPU Aff" / "inity") is of no use but must be passed over
-            if not PART_OF_COLUMNS.match(lines[at].strip()):
-                break
-        elif more and not (is_gpu(more[0]) or more[0].startswith(("NIC", "mlx"))):
+    header, at = lines[at], at + 1
+    end = at + MOST_WRAPS
+    while at < min(len(lines), end) and not is_row(lines[at], columns):
+        # a wrap adds nothing, and what it cuts in two (a label, a name) is whole again without a blank
+        more, names = header_line(header + lines[at])
+        longer = len(more) > len(columns) or len(names) > len(affinities) or more[-1:] != columns[-1:]
+        if not longer or more[: len(columns) - 1] != columns[:-1]:
             break
-        columns += more
-        affinities += names
+        header, columns, affinities = header + lines[at], more, names
         at += 1
     return columns, affinities, at
 
 
-def header_line(line: str, first: str = "GPU") -> tuple[list[str], list[str]]:
-    """Labels and affinity columns of a header's line; none if it is not one."""
+def header_line(line: str) -> tuple[list[str], list[str]]:
+    """Labels and affinity columns of a header; none if it is not one."""
     line = line.replace("|", " ")
     affinities = [name[0][:3].upper() + ("ID" if name[0].startswith("GPU") else "") for name in COLUMNS.finditer(line)]
     start = COLUMNS.search(line)
     labels = line[: start.start()] if start else line
-    if first and not HEADER.match(labels):
+    if not HEADER.match(labels) or len(labels) > LONGEST_HEADER:
         return [], []
-    if not first and not affinities and not re.match(r"\s*(GPU|NIC|mlx)\d", labels):
+    names = [name for name in LABEL.findall(labels.lstrip(" >")) if name not in CUT_NAMES]
+    if not all(DEVICE.fullmatch(name) and (name[-1].isdigit() or "_" in name) for name in names[:-1]):
         return [], []
-    names = LABEL.findall(labels)
-    if any(CELL.fullmatch(name) for name in names) or not all(DEVICE.fullmatch(name) for name in names):
+    if any(CELL.fullmatch(name) for name in names):
         return [], []
-    if len(names) > 4096 or any(not re.search(r"\d", name) for name in names):
-        return [], []
-    return names, affinities
+    # the last one may be a label cut by a wrap, or the beginning of a column's name
+    return [name for name in names if re.search(r"\d", name)], affinities
 
 
 def is_row(line: str, columns: list[str]) -> bool:
@@ -141,16 +142,21 @@ def is_row(line: str, columns: list[str]) -> bool:
     return CELL.match(line.replace("|", " "), label.end()) is not None
 
 
-def read_rows(lines: list[str], at: int, columns: list[str], affinities: list[str]) -> tuple[list[Row], int]:
-    """The rows from line `at` on, each with its wrapped lines, and the line after the last one."""
+def read_rows(
+    lines: list[str], at: int, columns: list[str], affinities: list[str], width: int
+) -> tuple[list[Row], int]:
+    """The rows from line `at` on, each with its wrapped lines, and the line after the last one.
+
+    `width` is the length of the header's first line: a line of just that length may have been broken by a terminal.
+    """
     rows = []
     known_labels = frozenset(columns)
     blanks = 0
     while at < len(lines):
         line = lines[at]
         if not is_row(line, known_labels):
-            # a blank or a wrapped remainder between rows does not end the matrix, other text does
-            if line.strip() or blanks > 1 or not rows:
+            # blank lines between rows do not end the matrix, other text does
+            if line.strip() or blanks > 1 or not (rows or columns):
                 break
             blanks += 1
             at += 1
@@ -158,10 +164,14 @@ def read_rows(lines: list[str], at: int, columns: list[str], affinities: list[st
         blanks = 0
         label = ROW.match(line)[1]
         body = line[ROW.match(line).end() :].replace("|", " ")
-        at += 1
         cells, tail = split_cells(body, len(columns))
-        while at < len(lines) and continues(lines[at], known_labels, cells, tail, columns, affinities):
-            body = join(body, lines[at].replace("|", " "))
+        at += 1
+        end = at + MOST_WRAPS
+        while at < min(len(lines), end):
+            broken = len(lines[at - 1]) == width
+            if not continues(lines[at], known_labels, cells, tail, columns, affinities, broken):
+                break
+            body = body + lines[at].replace("|", " ") if broken else join(body, lines[at].replace("|", " "))
             cells, tail = split_cells(body, len(columns))
             at += 1
         row = Row(label, cells)
@@ -184,14 +194,22 @@ def split_cells(body: str, count: int) -> tuple[list[str], str]:
     return cells, body[at:]
 
 
-def continues(line, labels, cells: list[str], tail: str, columns: list[str], affinities: list[str]) -> bool:
-    """Whether `line` is the wrapped remainder of the row before it."""
+def continues(
+    line: str,
+    labels: frozenset[str],
+    cells: list[str],
+    tail: str,
+    columns: list[str],
+    affinities: list[str],
+    broken: bool,
+) -> bool:
+    """Whether `line` is the wrapped remainder of the row before it, of which `cells` and `tail` were read so far."""
     if not columns or not line.strip() or is_row(line, labels) or HEADER.match(line):
         return False
     if len(cells) < len(columns):
         return bool(CELL.match(line) or CELL.match(tail.strip() + line.split(None, 1)[0]))
-    missing = len(tail.split()) < len(affinities) and len(affinities) > 0
-    return missing and bool(re.fullmatch(r"[\s\d,N/A-]{1,64}", line)) and not re.search(r"[A-Z]{2}", line)
+    missing = len(tail.split()) < len(affinities) and bool(affinities)
+    return (missing or broken) and REMAINDER.fullmatch(line.rstrip()) is not None
 
 
 def join(body: str, line: str) -> str:
@@ -203,10 +221,10 @@ def join(body: str, line: str) -> str:
     return f"{body}{line}" if cut and CELL.match(last[0] + first[0]) else f"{body} {line}"
 
 
-def holds_links(rows: list[Row]) -> bool:
+def holds_links(rows: list[Row], columns: list[str]) -> bool:
     """Whether rows are a link matrix and not another one that looks alike (`topo -p2p` has OK and CNS as cells)."""
     if len(rows) == 1:
-        return len(rows[0].cells) >= 1 and "X" in rows[0].cells
+        return "X" in rows[0].cells and len(rows[0].cells) >= min(len(columns), 2)
     return sum(len(row.cells) for row in rows) > len(rows)
 
 
