@@ -37,7 +37,10 @@ Progress = Callable[[str, Outcome], None]
 
 
 def machine_report(root: Path = Path("/"), model_roots: list[str] | None = None) -> MachineReport:
-    """Report this machine, or files below `root` that look like one. Never raises: what cannot be read is null."""
+    """Report this machine, or files below `root` that look like one. What cannot be read is null.
+
+    Raises ProbeIncomplete only where not one probe came back.
+    """
     return report_of(LocalSource(root), model_roots or [])
 
 

@@ -3,28 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from appliance.recon.machine import driver_version, generation, machine_report
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n")
-
-
-def pci_device(address: str, **changes) -> dict[str, str]:
-    values = {
-        "vendor": "0x10de",
-        "class": "0x030200",
-        "numa_node": "0",
-        "local_cpulist": "0-31",
-        "current_link_speed": "32.0 GT/s PCIe",
-        "current_link_width": "16",
-        "max_link_speed": "32.0 GT/s PCIe",
-        "max_link_width": "16",
-    }
-    return {f"sys/bus/pci/devices/{address}/{name}": value for name, value in (values | changes).items()}
+from appliance.errors import ProbeIncomplete
+from appliance.recon.machine import machine_report
+from appliance.recon.machine.concurrency import Outcome
+from appliance.recon.machine.findings import Findings
+from appliance.recon.machine.report import put_together
+from appliance.recon.machine.source import LocalSource
+from tests.helpers.machine_files import pci_device, two_sockets, write
 
 
 @pytest.fixture
@@ -85,6 +70,7 @@ def test_a_machine_of_which_nothing_can_be_read_is_reported_with_reasons(tmp_pat
     report = machine_report(tmp_path)
     assert (report.gpus, report.numa_nodes, report.driver, report.memory_mib) == ([], [], None, None)
     assert report.sources["driver"].startswith("absent")
+    assert report.nics is report.models is report.pci_devices is None
 
 
 def test_this_machine():
@@ -93,11 +79,53 @@ def test_this_machine():
     assert report.memory_mib > 0
 
 
-@pytest.mark.parametrize("text, expected", [("16.0 GT/s PCIe", 4), ("8.0 GT/s", 3), ("Unknown", None), (None, None)])
-def test_generation(text, expected):
-    assert generation(text) == expected
+def outcomes(**facts) -> dict[str, Outcome]:
+    """Outcomes of probes that found `facts`, each under its own name."""
+    return {name: Outcome(value=Findings({name: value}, {name: "test"})) for name, value in facts.items()}
 
 
-def test_a_driver_file_without_a_version(tmp_path):
-    write(tmp_path, {"proc/driver/nvidia/version": "NVRM version: none"})
-    assert driver_version(tmp_path) is None
+def test_a_whole_machine(tmp_path):
+    report = machine_report(two_sockets(tmp_path))
+    assert [gpu.numa_node for gpu in report.gpus] == [0, 0, 1, 1]
+    assert [gpu.cpu_affinity for gpu in report.gpus] == ["0-31", "0-31", "32-63", "32-63"]
+    assert [node.gpus for node in report.numa_nodes] == [[0, 1], [2, 3]]
+    assert report.numa_distances == [[10, 32], [32, 10]]
+    assert {(link.a, link.b): link.kind for link in report.links} == {
+        ("GPU0", "GPU1"): "PIX",
+        ("GPU0", "GPU2"): "SYS",
+        ("GPU0", "GPU3"): "SYS",
+        ("GPU0", "NIC0"): "PIX",
+        ("GPU1", "GPU2"): "SYS",
+        ("GPU1", "GPU3"): "SYS",
+        ("GPU1", "NIC0"): "PIX",
+        ("GPU2", "GPU3"): "PHB",
+        ("GPU2", "NIC0"): "SYS",
+        ("GPU3", "NIC0"): "SYS",
+    }
+    assert report.sources["links"].startswith("derived from the PCIe tree")
+    assert report.gpus_without_driver is None
+
+
+def test_a_gpu_that_the_driver_does_not_show_is_named(tmp_path):
+    source = LocalSource(two_sockets(tmp_path))
+    shown = {0: {"pci_bus_id": "0000:03:00.0", "name": "A"}, 1: {"pci_bus_id": "0000:81:00.0", "name": "A"}}
+    from appliance.recon.machine.probes import pci
+
+    found = {"gpus": Outcome(value=Findings({"driver_gpus": shown}, {"driver_gpus": "NVML"}))}
+    report = put_together(source, found | {"pci": Outcome(value=pci.tree(source))})
+    assert [(gpu.index, gpu.pci_bus_id) for gpu in report.gpus] == [(0, "0000:03:00.0"), (1, "0000:81:00.0")]
+    assert report.gpus_without_driver == ["0000:04:00.0", "0000:91:00.0"]
+    assert "2 NVIDIA GPUs on the bus are not shown by the driver" in report.notes[0]
+
+
+def test_a_probe_that_failed_leaves_null_facts_with_its_reason_and_the_rest_stands(tmp_path):
+    found = outcomes(hostname="box") | {"pci": Outcome(problem="not back within 30 s")}
+    report = put_together(LocalSource(tmp_path), found)
+    assert report.hostname == "box"
+    assert report.pci_devices is None
+    assert report.sources["pci_devices"] == report.sources["iommu"] == "absent: not back within 30 s"
+
+
+def test_nothing_at_all_is_an_incomplete_probe(tmp_path):
+    with pytest.raises(ProbeIncomplete, match="no probe of the machine came back: hung"):
+        put_together(LocalSource(tmp_path), {name: Outcome(problem="hung") for name in ("gpus", "pci")})
