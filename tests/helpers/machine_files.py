@@ -27,7 +27,9 @@ def pci_device(address: str, **changes) -> dict[str, str]:
     return {f"sys/bus/pci/devices/{address}/{name}": value for name, value in (GPU | changes).items()}
 
 
-def place(root: Path, path: str, base: dict[str, str], config: bytes | None = None, group: int | None = None, **changes):
+def place(
+    root: Path, path: str, base: dict[str, str], config: bytes | None = None, group: int | None = None, **changes
+):
     """Put a device at `path` of the tree ("pci0000:00/0000:00:01.0/..."), with its link from the bus's folder."""
     folder = root / "sys/devices" / path
     write(folder, base | changes)

@@ -17,6 +17,8 @@ HEADER = re.compile(r"[\s>|]*GPU\d{1,4}(?!\d)")
 LABEL = re.compile(r"GPU\d{1,4}|NIC\d{1,4}|(?:mlx\d|bnxt|irdma|hfi|efa|rdma|roce|ib|cxi)\w{0,24}?(?=mlx\d|\s|$)|\w+")
 COLUMNS = re.compile(r"CPU\s*Affinity|NUMA\s*Affinity|GPU\s*NUMA\s*ID")
 REMAINDER = re.compile(r"[\s\d,N/A-]{1,64}")
+NARROWEST = 32
+"""A shorter header was not broken by any terminal."""
 MOST_WRAPS = 64
 """A header or a row is never broken into more lines than this: what follows then is something else."""
 NIC_LEGEND = re.compile(r"\s*(NIC\d{1,4})\s*:\s*(\S.*)$")
@@ -105,7 +107,7 @@ def read_header(lines: list[str], at: int) -> tuple[list[str], list[str], int]:
     if not columns:
         return [], [], at
     header, at = lines[at], at + 1
-    end = at + MOST_WRAPS
+    end = at + (MOST_WRAPS if len(header) >= NARROWEST else 0)
     while at < min(len(lines), end) and not is_row(lines[at], columns):
         # a wrap adds nothing, and what it cuts in two (a label, a name) is whole again without a blank
         more, names = header_line(header + lines[at])
