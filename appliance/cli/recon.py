@@ -27,9 +27,12 @@ def command(
 ) -> None:
     """Report the model, the engine and the machine as JSON: one document, or all by name."""
     from appliance.cli import recon_machine
+    from appliance.recon.machine.children import end_all, ended_by_sigterm
 
     if what == "machine":
-        recon_machine.show(recon_machine.read(from_file, host, model_roots), as_json)
+        with ended_by_sigterm():
+            report = recon_machine.read(from_file, host, model_roots)
+        recon_machine.show(report, as_json)
         return
     from appliance.recon.engine import engine_report
     from appliance.recon.model import model_report
@@ -42,7 +45,11 @@ def command(
     if what != "all":
         click.echo(wanted[what]().to_json(), nl=False)
         return
-    with ThreadPoolExecutor() as pool:
+    with ended_by_sigterm(), ThreadPoolExecutor() as pool:
         reports = {name: pool.submit(report) for name, report in wanted.items()}
-        documents = {name: report.result().model_dump(mode="json") for name, report in reports.items()}
+        try:
+            documents = {name: report.result().model_dump(mode="json") for name, report in reports.items()}
+        except BaseException:
+            end_all()  # the pool waits for its threads, and these for their children
+            raise
     click.echo(json.dumps(documents, indent=2))

@@ -6,14 +6,16 @@ files; `FrameSource` has what one script brought back from another machine.
 
 import os
 import shutil
-import signal
 import subprocess
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from appliance.recon.machine import children
+from appliance.recon.machine.concurrency import side_by_side
 from appliance.recon.machine.manifest import ANSWER_BYTES, COMMANDS, TEXT_BYTES
 
 COMMAND_LIMIT_S = 20.0
@@ -141,47 +143,32 @@ class LocalSource:
         return os.environ.get(name) if self.whole else None
 
 
-def run_limited(words: list[str], limit_s: float, env: dict[str, str] | None = None) -> Output:
-    """Run a command in a process group of its own, which is killed after `limit_s`; it cannot keep its caller waiting.
+def run_limited(words: list[str], limit_s: float) -> Output:
+    """Run a command, which is ended with all its group after `limit_s`; it cannot keep its caller waiting.
 
     Not subprocess.run: that waits for a killed process, and one that hangs in the driver does not die.
     """
+    program = os.path.basename(words[0])
     try:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            env={**os.environ, "LC_ALL": "C", **(env or {})},
-        )
+        process = children.start(words, stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})
     except OSError as error:
         return Output(problem=f"{words[0]} cannot be run ({error.strerror})")
     try:
         out, err = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
-        end_group(process)
-        return Output(problem=f"{os.path.basename(words[0])} gave no answer within {limit_s:g} s")
-    except BaseException:
-        end_group(process)
-        raise
+        return Output(problem=f"{program} gave no answer within {limit_s:g} s")
+    except ValueError:
+        return Output(problem=f"{program} was ended with the program")
+    finally:
+        children.end(process)
     text = out.decode(errors="replace")
     if process.returncode != 0:
         lines = (err.decode(errors="replace").strip() or text.strip()).splitlines() or [f"code {process.returncode}"]
-        return Output(problem=f"{os.path.basename(words[0])} failed: {lines[0][:200]}")
+        return Output(problem=f"{program} failed: {lines[0][:200]}")
     return Output(text=text)
 
 
-def end_group(process: subprocess.Popen, patience_s: float = 0.5) -> None:
-    """Kill a process and all of its group; wait a moment for it, and no longer."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(patience_s)
-    except (ProcessLookupError, subprocess.TimeoutExpired):
-        pass
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe:
-            try:
-                pipe.close()
-            except OSError:
-                continue
+def run_all(source: Source, names: list[str]) -> dict[str, Output]:
+    """The outputs of several commands, asked for side by side."""
+    outcomes = side_by_side({name: partial(source.run, name) for name in names}, limit_s=2 * COMMAND_LIMIT_S)
+    return {name: outcome.value or Output(problem=outcome.problem) for name, outcome in outcomes.items()}

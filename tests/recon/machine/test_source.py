@@ -41,12 +41,13 @@ def test_a_command_that_fails_hangs_or_is_not_there(commands):
 def test_every_slow_command_at_once_takes_no_longer_than_the_slowest_probe(commands):
     for program in {words[0] for words in COMMANDS.values()} - {"uname", "getconf"}:
         if not program.startswith("/"):
-            commands(program, "sleep 0.4; exit 1")
+            commands(program, "sleep 0.7; exit 1")
     seconds = {}
     start = time.monotonic()
     report_of(LocalSource(), [], done=lambda name, outcome: seconds.setdefault(name, outcome.seconds))
     total = time.monotonic() - start
-    assert max(seconds.values()) > 1  # several commands one after the other in one probe
+    # NVML's child process comes before nvidia-smi, which is asked only where that gave nothing
+    assert 0.7 < max(seconds.values()) < 1.4
     assert total < 1.15 * max(seconds.values())
 
 

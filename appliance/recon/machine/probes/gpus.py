@@ -8,7 +8,7 @@ from appliance.documents.machine import GpuProcess
 from appliance.recon.machine import matrix
 from appliance.recon.machine.findings import Findings
 from appliance.recon.machine.probes import nvml_child
-from appliance.recon.machine.source import LocalSource, Output, Source, run_limited
+from appliance.recon.machine.source import LocalSource, Output, Source, run_all, run_limited
 from appliance.recon.machine.text import smi_query, smi_table
 from appliance.recon.machine.text.clean import clean
 from appliance.recon.machine.text.found_gpu import Facts
@@ -28,7 +28,7 @@ def from_driver(source: Source, nvml_limit_s: float = NVML_LIMIT_S) -> Findings:
         found.add("driver_versions", data["versions"], "NVML", "")
         found.notes += data["notes"]
         return found
-    query, csv, listed = (source.run(name) for name in ("smi_query", "smi_csv", "smi_list"))
+    query, csv, listed = run_all(source, ["smi_query", "smi_csv", "smi_list"]).values()
     if query.text is None and csv.text is None:
         why = "; ".join(dict.fromkeys(problem for problem in (nvml and nvml.problem, query.problem) if problem))
         found.add("driver_gpus", None, "", why)

@@ -5,9 +5,10 @@ import re
 from appliance.documents.machine import Software
 from appliance.recon.machine.findings import Findings
 from appliance.recon.machine.probes.kernel_text import pairs
-from appliance.recon.machine.source import Source
+from appliance.recon.machine.source import Source, run_all
 from appliance.recon.machine.text.environment_dump import NVCC
 
+TOOLS = ["nvcc", "nvcc_in_usr_local", "fabric_manager", "container_toolkit", "docker", "python", "libc"]
 DIST_INFO = re.compile(r"([A-Za-z0-9][\w.]{0,60}?)-(\d[^-]{0,60})\.dist-info")
 PACKAGES = re.compile(
     r"torch|torchvision|triton|transformers|sglang|sgl[-_]kernel|sglang[-_]kernel|vllm|flashinfer.*|nixl.*|deep[-_]?gemm|"
@@ -19,15 +20,17 @@ PACKAGES = re.compile(
 def versions(source: Source) -> Findings:
     """Versions by tool; the driver's are put in later."""
     found = Findings()
-    nvcc = NVCC.search(source.run("nvcc").text or source.run("nvcc_in_usr_local").text or "")
-    manager = re.search(r"version is\s*:\s*(\S{1,30})", source.run("fabric_manager").text or "")
-    toolkit = re.search(r"version (\d\S{0,30})", source.run("container_toolkit").text or "")
-    docker = re.search(r"version (\d[\w.]{0,30})", source.run("docker").text or "")
-    python = re.search(r"Python (\d\S{0,30})", source.run("python").text or "")
+    outputs = run_all(source, TOOLS)
+    said = {name: output.text or "" for name, output in outputs.items()}
+    nvcc = NVCC.search(said["nvcc"] or said["nvcc_in_usr_local"])
+    manager = re.search(r"version is\s*:\s*(\S{1,30})", said["fabric_manager"])
+    toolkit = re.search(r"version (\d\S{0,30})", said["container_toolkit"])
+    docker = re.search(r"version (\d[\w.]{0,30})", said["docker"])
+    python = re.search(r"Python (\d\S{0,30})", said["python"])
     system = pairs(source.text("/etc/os-release"), "=").get("PRETTY_NAME")
     software = Software(
         os=system.strip('"') if system else None,
-        libc=(source.run("libc").text or "").strip().replace(" ", "-") or None,
+        libc=said["libc"].strip().replace(" ", "-") or None,
         python=python[1] if python else None,
         cuda_toolkit=nvcc[1] if nvcc else None,
         fabric_manager=manager[1] if manager else None,

@@ -11,6 +11,12 @@ from dataclasses import dataclass, field
 from appliance.recon.machine.source import Output
 
 TIMED_OUT = ("124", "137")
+LISTS = {
+    "files": re.compile(r"/sys/(bus|class|kernel|module)/"),
+    "models": re.compile(r"(?!/proc|/sys|/etc)"),
+    "processes": re.compile(r"/proc/\d"),
+}
+"""Paths of each stage that make lists: half a list would look like a whole one, so that none of it counts."""
 
 
 @dataclass
@@ -71,9 +77,9 @@ def parse(data: bytes, marker: str, programs: dict[str, str]) -> FrameSource:
     cut = len(records) > 1 and not records[-1].startswith(b"end ")
     running: str | None = None
     for place, record in enumerate(records[1:], start=1):
-        head, _, body = record.partition(b"\n")
+        head, line_end, body = record.partition(b"\n")
         kind, _, name = head.decode(errors="replace").partition(" ")
-        if cut and place == len(records) - 1 and kind not in ("c", "begin"):
+        if cut and place == len(records) - 1 and (kind not in ("c", "begin") or not line_end):
             break  # the last record of a text that was cut off may be cut itself
         if kind == "c":
             running = name
@@ -92,10 +98,20 @@ def parse(data: bytes, marker: str, programs: dict[str, str]) -> FrameSource:
         source.outputs[running] = Output(problem=f"{programs.get(running, running)} gave no answer in time")
     for key in [key for key in source.files if key.startswith("\0")]:
         del source.files[key]
+    for stage, listed in LISTS.items():
+        if source.stages.get(stage, TIMED_OUT[0]) in TIMED_OUT:
+            drop(source, listed)
     known = [*source.files, *source.links, *source.folders, *source.children]
     for path in known:
         add_parents(source.children, path)
     return source
+
+
+def drop(source: FrameSource, listed: re.Pattern) -> None:
+    """Forget what a stage that did not come to its end said about `listed` paths."""
+    for facts in (source.files, source.links, source.folders, source.children):
+        for path in [path for path in facts if listed.match(path)]:
+            del facts[path]
 
 
 def take_exit(source: FrameSource, name: str, programs: dict[str, str]) -> None:

@@ -2,20 +2,18 @@
 
 import re
 import secrets
-import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from appliance.documents import MachineReport
 from appliance.errors import InputError, ProbeIncomplete
+from appliance.recon.machine import children
 from appliance.recon.machine.manifest import COMMANDS
 from appliance.recon.machine.remote import frame
-from appliance.recon.machine.remote.script import script
+from appliance.recon.machine.remote.script import STAGE_LIMIT_S, script
 from appliance.recon.machine.report import report_of
-from appliance.recon.machine.source import end_group
 
 LIMIT_S = 90.0
 CONNECT_LIMIT_S = 15
@@ -23,6 +21,12 @@ MOST_BYTES = 128 * 2**20
 HOST = re.compile(
     r"(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,254}|\[?[0-9A-Fa-f:.%]{2,64}\]?)"
 )
+LISTED = {
+    "files": ["pci_devices", "iommu", "nics", "gpus"],
+    "models": ["models"],
+    "processes": ["engines"],
+}
+"""Facts that a stage out of time leaves null."""
 FAULTS = [
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -55,7 +59,7 @@ def report_from_host(
     say(f"asking {host}")
     data, errors, code = round_trip(host, script(marker, model_roots), marker, limit_s)
     source = frame.parse(data, marker, {name: words[0] for name, words in COMMANDS.items()})
-    if not source.begun:
+    if not source.begun or not (source.files or source.outputs):
         raise ProbeIncomplete(f"{host}: {reason(host, errors, code, limit_s)}")
     if not source.whole:
         source.problem = f"{host} stopped in the middle: {reason(host, errors, code, limit_s)}"
@@ -68,7 +72,11 @@ def with_problem(report: MachineReport, source: frame.FrameSource) -> MachineRep
     """`report` with why facts are absent where the answer was cut off, or where a stage ran into its limit."""
     late = [stage for stage, code in source.stages.items() if code in frame.TIMED_OUT]
     notes = [f"out of time there: {', '.join(late)}"] if late else []
-    sources = report.sources
+    sources = dict(report.sources)
+    for stage in late:
+        for name in LISTED.get(stage, []):
+            if sources.get(name, "absent").startswith("absent"):
+                sources[name] = f"absent: {stage} took more than {STAGE_LIMIT_S} s there"
     if not source.whole:
         notes.append(source.problem)
         sources = {
@@ -86,9 +94,7 @@ def round_trip(host: str, text: str, marker: str, limit_s: float) -> tuple[bytes
     """
     words = ["ssh", "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_LIMIT_S}", "--", host, "exec sh -s"]
     try:
-        process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
+        process = children.start(words, stdin=subprocess.PIPE)
     except OSError as error:
         raise ProbeIncomplete(f"ssh cannot be run ({error.strerror}); expected it on PATH") from None
     out, err = bytearray(), bytearray()
@@ -99,16 +105,15 @@ def round_trip(host: str, text: str, marker: str, limit_s: float) -> tuple[bytes
         threading.Thread(target=drain, args=(process.stdout, out, f"\n{marker} end ".encode(), ended), daemon=True),
     ]
     deadline = time.monotonic() + limit_s
-    with interrupted_by_term():
-        try:
-            for thread in threads:
-                thread.start()
-            ended.wait(max(0.0, deadline - time.monotonic()))
-            # a multiplexing master may hold stderr open for hours: wait for the process, not for the pipe
-            code = wait(process, min(5.0, max(0.1, deadline - time.monotonic())))
-            threads[1].join(0.3)
-        finally:
-            end_group(process)
+    try:
+        for thread in threads:
+            thread.start()
+        ended.wait(max(0.0, deadline - time.monotonic()))
+        # a multiplexing master may hold stderr open for hours: wait for the process, not for the pipe
+        code = wait(process, min(5.0, max(0.1, deadline - time.monotonic())))
+        threads[1].join(0.3)
+    finally:
+        children.end(process)
     return bytes(out), bytes(err).decode(errors="replace"), code
 
 
@@ -140,19 +145,6 @@ def wait(process: subprocess.Popen, seconds: float) -> int | None:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
         return None
-
-
-@contextmanager
-def interrupted_by_term() -> Iterator[None]:
-    """Let SIGTERM unwind the program as Ctrl-C does, so that no ssh is left; only the main thread may say so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, place: (_ for _ in ()).throw(KeyboardInterrupt()))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def reason(host: str, errors: str, code: int | None, limit_s: float) -> str:
