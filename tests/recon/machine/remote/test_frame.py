@@ -47,7 +47,7 @@ def test_cut_off_anywhere_no_half_record_counts():
 
 
 def test_a_file_that_holds_something_like_a_record_is_no_record():
-    source = parse(b"\nM begin 1\n\nM f /a\nN f /b\n M f /c\n\nM end 1\n", "M", {})
+    source = parse(b"\nM begin 1\n\nM f /a\nN f /b\n M f /c\n\nM s models 0\n\nM end 1\n", "M", {})
     assert list(source.files) == ["/a"]
 
 

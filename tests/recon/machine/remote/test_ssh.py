@@ -119,14 +119,14 @@ def test_what_nvidia_smi_says_there(server, tmp_path):
 
 
 def test_an_nvidia_smi_that_hangs_there_loses_its_own_facts_only(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(script, "STAGE_LIMIT_S", 1)
+    monkeypatch.setattr(script, "STAGE_LIMIT_S", 3)
     smi(tmp_path, "exec sleep 300")
     start = time.monotonic()
     report = report_from_host(server(f"PATH={tmp_path}:$PATH exec sh -s").ask, [])
-    assert time.monotonic() - start < 6
+    assert time.monotonic() - start < 10
     assert report.kernel and report.file_systems
     assert report.sources["gpus.memory_mib"] == "absent: nvidia-smi gave no answer in time"
-    assert any("out of time there: commands smi" in note for note in report.notes)
+    assert any("out of time there" in note and "commands smi_query" in note for note in report.notes), report.notes
 
 
 def smi(folder, code: str) -> None:
