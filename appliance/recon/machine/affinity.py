@@ -19,6 +19,19 @@ def best(shown: str | None, node: int | None, node_cpus: dict[int, str]) -> dict
     return {"cpu_affinity": shown, "cpu_affinity_cut": cut(shown)}
 
 
+def node_of(shown: str | None, node_cpus: dict[int, str]) -> int | None:
+    """The one node that has all CPUs of a GPU's list, for drivers that print no node; None for none or several."""
+    inside = cpu_text.normal(shown or "")
+    if inside is None:
+        return None
+    holders = []
+    for node, cpus in node_cpus.items():
+        around = cpu_text.normal(cpus) or []
+        if all(any(first <= a and b <= last for first, last in around) for a, b in inside):
+            holders.append(node)
+    return holders[0] if len(holders) == 1 else None
+
+
 def cut(shown: str) -> bool | None:
     """Whether a list that nvidia-smi showed is cut; None where it cannot be told from the list alone."""
     if not cpu_text.may_be_cut(shown):

@@ -106,7 +106,13 @@ def report_from_text(text: str) -> MachineReport:
 
 def with_affinity(gpus: list[Gpu], cpus: lscpu.CpuText) -> list[Gpu]:
     """The GPUs with the best CPU list that the text has for each."""
-    found = [gpu.model_copy(update=affinity.best(gpu.cpu_affinity, gpu.numa_node, cpus.nodes)) for gpu in gpus]
+    found = []
+    for gpu in gpus:
+        node = gpu.numa_node
+        if node is None and gpu.numa_affinity is None:
+            node = affinity.node_of(gpu.cpu_affinity, cpus.nodes)
+        changes = affinity.best(gpu.cpu_affinity, node, cpus.nodes)
+        found.append(gpu.model_copy(update={"numa_node": node} | changes))
     if cpus.nodes or not affinity.fit_together({gpu.cpu_affinity for gpu in found if gpu.cpu_affinity}):
         return found
     return [gpu.model_copy(update={"cpu_affinity_cut": False}) if gpu.cpu_affinity else gpu for gpu in found]
@@ -213,7 +219,7 @@ def sources(report: MachineReport, found, cpus: lscpu.CpuText, query, table, csv
         cpu_affinity = None
     where = {
         "gpus": ", ".join(named + ([topo] if topo and report.gpus else [])) or None,
-        "gpus.numa_node": (topo or "lspci") if any(gpu.numa_node is not None for gpu in report.gpus) else None,
+        "gpus.numa_node": numa_node_source(report, found, cpus),
         "gpus.cpu_affinity": cpu_affinity,
         "gpus.memory_mib": first(
             tool for tool, gpus in tools if any(facts.get("memory_mib") for facts in gpus.values())
@@ -230,6 +236,18 @@ def sources(report: MachineReport, found, cpus: lscpu.CpuText, query, table, csv
         "environment": "the text" if report.environment else None,
     }
     return {name: source or "absent: not in the text" for name, source in where.items()}
+
+
+def numa_node_source(report: MachineReport, found: list[Topology], cpus: lscpu.CpuText) -> str | None:
+    """Where the GPUs' nodes came from: the matrix, the CPUs that it shows, or lspci."""
+    if all(gpu.numa_node is None for gpu in report.gpus):
+        return None
+    rows = [row for topology in found[:1] for label, row in topology.rows.items() if label.startswith("GPU")]
+    if any(row.numa for row in rows):
+        return "nvidia-smi topo -m"
+    if cpus.nodes and any(row.cpu_affinity for row in rows):
+        return f"{cpus.nodes_from}, by the CPUs near the GPU"
+    return "lspci"
 
 
 def kernel_of(platform: str | None) -> str | None:
