@@ -2,6 +2,9 @@
 
 from appliance.recon.machine.text import cpu_text
 
+MOST_NODES = 1024
+"""The kernel's own limit (CONFIG_NODES_SHIFT is 10 at most): a text with more of them is not one machine's."""
+
 
 def best(shown: str | None, node: int | None, node_cpus: dict[int, str]) -> dict[str, object]:
     """The cpu_affinity fields of a Gpu, from what nvidia-smi showed and the CPUs of the nodes that another source has.
@@ -22,7 +25,7 @@ def best(shown: str | None, node: int | None, node_cpus: dict[int, str]) -> dict
 def node_of(shown: str | None, node_cpus: dict[int, str]) -> int | None:
     """The one node that has all CPUs of a GPU's list, for drivers that print no node; None for none or several."""
     inside = cpu_text.normal(shown or "")
-    if inside is None:
+    if inside is None or len(node_cpus) > MOST_NODES:
         return None
     holders = []
     for node, cpus in node_cpus.items():

@@ -6,15 +6,20 @@ from appliance.recon.machine.text.topology import Topology
 
 
 def links(topology: Topology) -> list[Link]:
-    """Each pair of the matrix once, GPUs before adapters; pairs whose cell is absent or contradictory are left out."""
+    """Each pair of the matrix once, GPUs before adapters; pairs whose cell is absent or contradictory are left out.
+
+    Goes by the cells that are there, so that a header of thousands of labels without rows costs nothing.
+    """
     names = names_of(topology)
-    labels = list(names)
-    return [
-        Link(a=names[a], b=names[b], kind=kind)
-        for place, a in enumerate(labels)
-        for b in labels[place + 1 :]
-        if (kind := topology.link(a, b))
-    ]
+    places = {label: place for place, label in enumerate(names)}
+    pairs = {
+        tuple(sorted((row.label, column), key=places.__getitem__))
+        for row in topology.rows.values()
+        for column, _ in zip(topology.columns, row.cells, strict=False)
+        if column != row.label
+    }
+    ordered = sorted(pairs, key=lambda pair: (places[pair[0]], places[pair[1]]))
+    return [Link(a=names[a], b=names[b], kind=kind) for a, b in ordered if (kind := topology.link(a, b))]
 
 
 def nics(topology: Topology) -> list[Nic]:

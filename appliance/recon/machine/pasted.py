@@ -64,7 +64,8 @@ def report_from_text(text: str) -> MachineReport:
     listed = smi_table.parse_list(text)
     bus = lspci.parse(text)
     gpus = put_together([query, csv, table, listed, dump.gpus, matrix.gpu_facts(topology)])
-    gpus = [with_bus(gpu, bus) for gpu in with_affinity(gpus, cpus)]
+    by_address = {device.address: device for device in bus}
+    gpus = [with_bus(gpu, by_address.get(gpu.pci_bus_id)) for gpu in with_affinity(gpus, cpus)]
     versions = [query_versions, table_versions, csv_versions, dump.facts, sessions]
     driver = first(source.get("driver") for source in versions)
     nodes = numa_nodes(gpus, cpus)
@@ -118,14 +119,13 @@ def with_affinity(gpus: list[Gpu], cpus: lscpu.CpuText) -> list[Gpu]:
     return [gpu.model_copy(update={"cpu_affinity_cut": False}) if gpu.cpu_affinity else gpu for gpu in found]
 
 
-def with_bus(gpu: Gpu, bus: list[lspci.Listed]) -> Gpu:
+def with_bus(gpu: Gpu, device: lspci.Listed | None) -> Gpu:
     """`gpu` with what lspci says about its address and nothing else did."""
-    for device in bus:
-        if device.address == gpu.pci_bus_id:
-            pcie = PcieLink(**(device.link | gpu.pcie.model_dump(exclude_none=True)))
-            node = gpu.numa_node if gpu.numa_node is not None else device.numa_node
-            return gpu.model_copy(update={"pcie": pcie, "numa_node": node})
-    return gpu
+    if device is None:
+        return gpu
+    pcie = PcieLink(**(device.link | gpu.pcie.model_dump(exclude_none=True)))
+    node = gpu.numa_node if gpu.numa_node is not None else device.numa_node
+    return gpu.model_copy(update={"pcie": pcie, "numa_node": node})
 
 
 def numa_nodes(gpus: list[Gpu], cpus: lscpu.CpuText) -> list[NumaNode]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from appliance.documents import MachineReport
 from appliance.errors import InputError
-from appliance.recon.machine.pasted import report_from
+from appliance.recon.machine.pasted import report_from, report_from_text
 from appliance.recon.machine.probes import running, storage
 from appliance.recon.machine.remote import frame
 from appliance.recon.machine.text import environment_dump, lscpu, lspci, smi_query, smi_table
@@ -131,6 +131,32 @@ def test_time_grows_with_the_size(parser, piece):
     small = min(seconds(20_000) for _ in range(3))
     # eight times the text in at most thirty times the time: a parser that is quadratic takes sixty-four times
     assert min(seconds(160_000) for _ in range(2)) < max(30 * small, 0.05)
+
+
+WHOLE = {
+    "one row below thousands of labels": lambda n: " ".join(f"GPU{i % 9999}" for i in range(n // 8)) + "\nGPU0 X PIX\n",
+    "many matrices": lambda n: "GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX X\n" * (n // 34),
+    "GPUs and nodes": lambda n: "".join(
+        f"GPU{i % 9999}  X {i}-{i}\nNUMA node{i} CPU(s): {i}\n" for i in range(n // 40)
+    ),
+    "GPUs and devices": lambda n: "".join(
+        f"GPU 0000{i % 9999:04d}:01:00.0\n{i % 9999:04d}:01:00.0 3D controller: NVIDIA a\n" for i in range(n // 66)
+    ),
+    "one line": lambda n: "GPU0 X PIX 0-31 " * (n // 16),
+    "adapters without a name": lambda n: "GPU0 " + " ".join(f"mlx5_{i}" for i in range(n // 10)) + "\nGPU0 X PIX\n",
+}
+
+
+@pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE.keys())
+def test_time_of_a_whole_report_grows_with_the_size(text):
+    def seconds(size: int) -> float:
+        cleaned = text(size)
+        start = time.perf_counter()
+        report_from_text(cleaned)
+        return time.perf_counter() - start
+
+    small = min(seconds(20_000) for _ in range(3))
+    assert min(seconds(160_000) for _ in range(2)) < max(30 * small, 0.1)
 
 
 def test_a_report_of_200_gpus_in_under_half_a_second():
