@@ -116,9 +116,9 @@ def fields_at(document: type[BaseModel], place: tuple[Any, ...]) -> list[str]:
 
 
 def resolve(node: dict, schema: dict) -> dict:
-    """Follow `$ref`, and the one object within `anyOf` (an optional part), to the object schema itself."""
+    """Follow `$ref`, and the one object or list within `anyOf` (an optional part), to the schema itself."""
     for choice in node.get("anyOf", []):
-        if "$ref" in choice:
+        if "$ref" in choice or "items" in choice:
             node = choice
     while "$ref" in node:
         node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]

@@ -24,7 +24,7 @@ def test_recon_of_all_is_documents_by_name(demo_model):
 
 
 def test_recon_of_one():
-    assert output_of("recon", "machine")["kind"] == "MachineReport"
+    assert output_of("recon", "machine", "--json")["kind"] == "MachineReport"
 
 
 def test_a_plan_is_written_and_shown(demo_model, tmp_path):

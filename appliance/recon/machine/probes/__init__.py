@@ -1,0 +1,1 @@
+"""One probe a theme: each reads a Source and returns Findings."""
