@@ -38,14 +38,8 @@ def command(
     one over ssh or a pasted text; both for a person or with --json.
     """
     from appliance.cli import recon_machine
-    from appliance.recon.machine.children import end_all, ended_by_sigterm
-
-    if what == "machine":
-        with ended_by_sigterm():
-            report = recon_machine.read(from_file, host, model_roots)
-        recon_machine.show(report, as_json)
-        return
     from appliance.recon.engine import engine_report
+    from appliance.recon.machine.children import end_all, ended_by_sigterm
     from appliance.recon.model import model_report
 
     if what == "model" and reference is not None:
@@ -54,6 +48,11 @@ def command(
         raise click.UsageError(f"recon {what} takes no REF, found {reference!r}")
     if any(model_wanted.values()):
         raise click.UsageError("--revision, --tp, --ep, --claim, --hash and --against belong to recon model REF")
+    if what == "machine":
+        with ended_by_sigterm():
+            report = recon_machine.read(from_file, host, model_roots)
+        recon_machine.show(report, as_json)
+        return
     if what == "model" and model_dir is None:
         raise click.UsageError("recon model needs REF, or --model FOLDER")
     wanted = {"machine": lambda: recon_machine.read(from_file, host, model_roots), "engine": engine_report}

@@ -42,7 +42,7 @@ def plan_on_cpu(
     if machine.gpus:
         raise InputError(f"this machine has {len(machine.gpus)} NVIDIA GPUs; expected none for a plan on CPUs")
     allowed = cpu_list.parse(machine.cpus_allowed or "")
-    nodes = [node.id for node in machine.numa_nodes if cpu_list.parse(node.cpus) & allowed]
+    nodes = [node.id for node in machine.numa_nodes if cpu_list.parse(node.cpus or "") & allowed]
     homes = HOMES[topology](nodes or [None])
     threads = max(1, min(MOST_THREADS, len(allowed) // 2 // len(homes)))
     router = None
