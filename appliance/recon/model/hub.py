@@ -30,7 +30,7 @@ from appliance.recon.safetensors_header import (
     require_start,
 )
 
-READERS = 16
+READERS = 8  # more only wait for one another: a header is parsed while others are on their way
 TRIES = 3
 FIRST_BYTES = 100_000
 BYTES_A_TENSOR = 130
