@@ -9,6 +9,7 @@ import pytest
 from appliance.recon.machine.manifest import COMMANDS
 from appliance.recon.machine.report import report_of
 from appliance.recon.machine.source import LocalSource, run_limited
+from tests.helpers.cli import wait_for
 
 
 @pytest.fixture
@@ -30,12 +31,17 @@ def test_a_command_that_fails_hangs_or_is_not_there(commands):
     assert LocalSource().run("smi_query").problem == (
         "nvidia-smi failed: Failed to initialize NVML: Driver/library version mismatch"
     )
-    commands("nvidia-smi", "sleep 600 & sleep 600")
+    mark = f"600.{os.getpid()}"  # other runs of this test have sleeps of their own
+    commands("nvidia-smi", f"sleep {mark} & sleep {mark}")
     start = time.monotonic()
     assert LocalSource(limit_s=0.3).run("smi_query").problem == "nvidia-smi gave no answer within 0.3 s"
     assert time.monotonic() - start < 2
-    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "600"]]
+    wait_for(lambda: not running(["sleep", mark]), 5, "the command and its child are gone")
     assert run_limited(["/no/such/program"], 1).problem == "/no/such/program cannot be run (No such file or directory)"
+
+
+def running(words: list[str]) -> list[psutil.Process]:
+    return [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == words]
 
 
 def test_every_slow_command_at_once_takes_no_longer_than_the_slowest_probe(commands):
