@@ -93,7 +93,9 @@ def describe(error: ValidationError, document: type[Document]) -> str:
     """Say the first fault of a ValidationError in one line: where in the document, what, what was expected."""
     # an unknown field first: where a name is misspelt, the field that it should have been is missing as well
     first = min(error.errors(include_url=False), key=lambda fault: fault["type"] != "extra_forbidden")
-    place = ".".join(str(part) for part in first["loc"]) or document.KIND
+    # a name with a line break or the like is shown as Python writes it: the message stays one line
+    parts = [str(part) if str(part).isprintable() else repr(part) for part in first["loc"]]
+    place = ".".join(parts) or document.KIND
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if first["type"] == "extra_forbidden":
         known = ", ".join(fields_at(document, first["loc"][:-1]))

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from appliance.documents import DOCUMENTS, MachineReport, Plan
@@ -137,6 +137,7 @@ json_values = st.recursive(
 
 
 @given(st.sampled_from(sorted(plan_data())), json_values)
+@example("engine", {"\n": None})
 def test_any_value_of_a_field_is_accepted_or_refused_in_one_line(field, value):
     try:
         parse(plan_data(**{field: value}))
