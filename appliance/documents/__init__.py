@@ -1,7 +1,18 @@
 """The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
 
 from appliance.documents.base import Document, Part, write_whole
-from appliance.documents.engine import EngineReport
+from appliance.documents.engine import (
+    ArchGate,
+    Binary,
+    EngineReport,
+    ForcedSetting,
+    KernelStep,
+    Pin,
+    ServerOption,
+    Tool,
+    TransferBackend,
+    TransportModule,
+)
 from appliance.documents.golden import GoldenAnswer, GoldenRecord
 from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, PcieLink
 from appliance.documents.model import ModelReport
@@ -16,20 +27,25 @@ DOCUMENTS: dict[str, type[Document]] = {
 
 __all__ = [
     "DOCUMENTS",
+    "ArchGate",
+    "Binary",
     "Check",
     "Distribution",
     "Document",
     "EngineReport",
+    "ForcedSetting",
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
+    "KernelStep",
     "Link",
     "MachineReport",
     "ModelReport",
     "NumaNode",
     "Part",
-    "Phase",
     "PcieLink",
+    "Phase",
+    "Pin",
     "Plan",
     "PlannedEngine",
     "PlannedModel",
@@ -39,7 +55,11 @@ __all__ = [
     "RunRecord",
     "RunState",
     "ServeCell",
+    "ServerOption",
     "Status",
+    "Tool",
+    "TransferBackend",
+    "TransportModule",
     "Worker",
     "write_whole",
 ]

@@ -1,0 +1,97 @@
+"""The tables of model families: which kernel runs which step, and what in the source that rests on."""
+
+import json
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from appliance.documents import ModelReport, Part
+from appliance.engines.sglang.recon.anchors import Anchor
+from appliance.errors import InputError
+
+GENERIC = "generic"
+TABLES = files("appliance.engines.sglang.recon") / "families"
+
+
+class Row(Part):
+    """One step on one or several architectures."""
+
+    step: str
+    when: str | None = None
+    arch: list[str] = []
+    """sm_120 or, for every minor version, sm_12x; empty: all."""
+    kernel: str
+    package: str | None = None
+    library: str | None = None
+    """Pattern (fnmatch) of the shipped library's file that holds the kernel's code."""
+    compiled_by: str | None = None
+    fallback: str | None = None
+    force: list[str] = []
+    note: str | None = None
+    rests_on: list[Anchor]
+
+    def holds_for(self, arch: str) -> bool:
+        """Whether the row is about `arch` (sm_120)."""
+        return not self.arch or arch in self.arch or f"{arch[:-1]}x" in self.arch
+
+
+class Family(Part):
+    """A model family: whom it is for, and its rows."""
+
+    name: str
+    architectures: list[str] = []
+    """Names of model classes, as `architectures` of a config.json has them."""
+    written_for: str
+    """The version of SGLang that the rows were written from; every other version is checked in the same way."""
+    passes: list[str] = []
+    """Functions outside the family's own provider that set its arguments: file:function."""
+    rows: list[Row]
+
+
+def names() -> list[str]:
+    """The families that there are tables for."""
+    return sorted(table.name.removesuffix(".toml") for table in TABLES.iterdir() if table.name.endswith(".toml"))
+
+
+def load(name: str) -> Family:
+    """The table of a family. Raises InputError for a name that is none."""
+    if name not in names():
+        raise InputError(f"no model family {name!r}; expected one of {', '.join(names())}")
+    return parse((TABLES / f"{name}.toml").read_text(encoding="utf-8"), name)
+
+
+def parse(text: str, name: str) -> Family:
+    """Read a table. Raises InputError with what is wrong in it."""
+    try:
+        return Family.model_validate(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        raise InputError(f"table of {name}: {' '.join(str(error).split())}") from None
+
+
+def of_model(path: Path) -> str:
+    """The family of the model at `path`: a folder with a config.json, or a saved ModelReport. Raises InputError."""
+    if path.is_dir():
+        architectures = declared(path / "config.json")
+    else:
+        architectures = [ModelReport.read(path).architecture]
+    for name in names():
+        if set(load(name).architectures) & set(architectures):
+            return name
+    return GENERIC
+
+
+def declared(path: Path) -> list[str]:
+    """`architectures` of a config.json. Raises InputError."""
+    try:
+        config: Any = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); expected a model's configuration") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON ({error}); expected a model's configuration") from None
+    architectures = config.get("architectures") if isinstance(config, dict) else None
+    if not isinstance(architectures, list):
+        raise InputError(f"{path}: no list of architectures in it; expected a model's configuration")
+    return [name for name in architectures if isinstance(name, str)]

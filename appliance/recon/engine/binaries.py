@@ -1,0 +1,95 @@
+"""Which shipped libraries hold code for which architectures, remembered by the hash of the file."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+from appliance.documents import Binary, write_whole
+from appliance.errors import InputError
+from appliance.paths import cache_directory
+from appliance.recon.engine.arch import Arch, compiles_for, runs_on
+from appliance.recon.engine.cuobjdump import architectures, find_cuobjdump
+
+LIMIT_S = 120.0
+"""For one library: the largest that is known, 360 MB, takes a few seconds on a cold disk."""
+
+
+class NoTool(Exception):
+    """There is no cuobjdump here."""
+
+
+def binaries(packages: list[str], arch: Arch | None) -> list[Binary]:
+    """The libraries with GPU code of those `packages` that are installed. Raises NoTool."""
+    tool = find_cuobjdump()
+    if tool is None:
+        raise NoTool("no cuobjdump: expected it in the nvidia-cuda-cuobjdump wheel, on PATH or in Triton")
+    found = []
+    for package in packages:
+        for name, path in libraries(package):
+            digest = sha256(path)
+            try:
+                machine_code, ptx = remembered(digest) or examined(tool, path, digest)
+            except (OSError, TimeoutError, ValueError) as error:
+                unread = Binary(package=package, file=name, sha256=digest, machine_code=[], ptx=[], by=f"unread: {error}")
+                found.append(unread)
+                continue
+            if machine_code or ptx:
+                found.append(judged(package, name, digest, machine_code, ptx, arch))
+    return found
+
+
+def libraries(package: str) -> Iterator[tuple[str, Path]]:
+    """Shared libraries of an installed distribution, by name within it; none where it is not installed."""
+    try:
+        listed = files(package) or []
+    except PackageNotFoundError:
+        return
+    for file in listed:
+        path = Path(file.locate())
+        if (file.suffix == ".so" or ".so." in file.name) and path.is_file():
+            yield str(file), path
+
+
+def judged(package: str, name: str, digest: str, machine_code: list[str], ptx: list[str], arch: Arch | None) -> Binary:
+    """A Binary, and whether it serves `arch`."""
+    serves, by = None, None
+    if arch is not None:
+        cubin = next((target for target in reversed(machine_code) if runs_on(target, arch)), None)
+        source = next((target for target in reversed(ptx) if compiles_for(target, arch)), None)
+        serves = bool(cubin or source)
+        by = cubin or (f"PTX for {source}" if source else f"neither machine code nor PTX for {arch.name}")
+    return Binary(
+        package=package, file=name, sha256=digest, machine_code=machine_code, ptx=ptx, serves=serves, by=by
+    )
+
+
+def sha256(path: Path) -> str:
+    """The file's hash, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record(digest: str) -> Path:
+    """Where the architectures of the library with this hash are kept."""
+    return cache_directory() / "gpu-code" / f"{digest}.json"
+
+
+def remembered(digest: str) -> tuple[list[str], list[str]] | None:
+    """What an earlier run found in this very file; None where there was none, or its note is not readable."""
+    try:
+        note = json.loads(record(digest).read_text())
+        return [str(target) for target in note["machine_code"]], [str(target) for target in note["ptx"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def examined(tool: Path, path: Path, digest: str) -> tuple[list[str], list[str]]:
+    """Look into the file, and keep what was found."""
+    machine_code, ptx = architectures(tool, path, LIMIT_S)
+    try:
+        write_whole(record(digest), json.dumps({"machine_code": machine_code, "ptx": ptx}) + "\n")
+    except InputError:
+        pass  # a cache that cannot be written costs time, not facts
+    return machine_code, ptx
