@@ -15,6 +15,7 @@ def lines(report: EngineReport) -> list[str]:
     return [
         f"{report.name} {version} on Python {report.python}; {report.family or 'no family'} on {report.arch or '?'}",
         *section(report, "steps", "Steps", steps),
+        *section(report, "limits", "Limits of these kernels", limits),
         *section(report, "forced", "Set by the engine itself", forced),
         *section(report, "pins", "Pins that are not met", pins),
         *section(report, "binaries", "Shipped GPU code", binaries),
@@ -59,8 +60,8 @@ def details(step: KernelStep) -> Iterator[str]:
     if step.decided_at:
         yield from wrapped(step.decided_at, "    ", "decided   ")
     if step.compiled_by:
-        ready = {True: "tools are here", False: "tools are lacking", None: "tools were not looked for"}[step.can_compile]
-        yield from wrapped(f"at run time by {step.compiled_by}; {ready}", "    ", "compiled  ")
+        tools = {True: "are here", False: "are lacking", None: "were not looked for"}[step.can_compile]
+        yield from wrapped(f"at run time by {step.compiled_by}; its tools {tools}", "    ", "compiled  ")
     if step.fallback:
         yield from wrapped(step.fallback, "    ", "else      ")
     for choice in step.force:
@@ -69,6 +70,15 @@ def details(step: KernelStep) -> Iterator[str]:
         yield from wrapped(step.note, "    ", "note      ")
     for problem in step.lacking:
         yield from wrapped(problem, "    ", "lacking   ")
+
+
+def limits(report: EngineReport) -> Iterator[str]:
+    """Each limit with its numbers, or why they are not known."""
+    if not report.limits:
+        yield "  the table names none"
+    for limit in report.limits:
+        values = " ".join(map(str, limit.values)) if limit.values else f"unknown: {limit.reason}"
+        yield from wrapped(f"{limit.name}: {values}", "  ")
 
 
 def forced(report: EngineReport) -> Iterator[str]:

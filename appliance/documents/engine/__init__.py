@@ -1,7 +1,7 @@
 """EngineReport and its parts."""
 
 from appliance.documents.engine.binaries import Binary
-from appliance.documents.engine.kernels import ArchGate, ForcedSetting, KernelStep, ServerOption
+from appliance.documents.engine.kernels import ArchGate, ForcedSetting, KernelLimit, KernelStep, ServerOption
 from appliance.documents.engine.report import EngineReport
 from appliance.documents.engine.software import Pin, Tool, TransferBackend, TransportModule
 
@@ -10,6 +10,7 @@ __all__ = [
     "Binary",
     "EngineReport",
     "ForcedSetting",
+    "KernelLimit",
     "KernelStep",
     "Pin",
     "ServerOption",

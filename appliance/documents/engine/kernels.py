@@ -38,6 +38,17 @@ class KernelStep(Part):
     """What is missing here for the kernel to run, in words."""
 
 
+class KernelLimit(Part):
+    """A bound within which a library's kernels serve, read from the library's source."""
+
+    name: str
+    values: list[int] | None
+    """One number, or the numbers that there is an instance for; null where it could not be read."""
+    where: str | None = None
+    reason: str | None = None
+    """Why values is null."""
+
+
 class ArchGate(Part):
     """A place in the engine's source that depends on the compute capability."""
 

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from appliance.documents.base import Document
 from appliance.documents.engine.binaries import Binary
-from appliance.documents.engine.kernels import ArchGate, ForcedSetting, KernelStep, ServerOption
+from appliance.documents.engine.kernels import ArchGate, ForcedSetting, KernelLimit, KernelStep, ServerOption
 from appliance.documents.engine.software import Pin, Tool, TransferBackend, TransportModule
 
 
@@ -25,6 +25,7 @@ class EngineReport(Document):
     """The model family that steps and forced settings are reported for: deepseek_v4."""
     pins: list[Pin] | None = None
     steps: list[KernelStep] | None = None
+    limits: list[KernelLimit] | None = None
     gates: list[ArchGate] | None = None
     binaries: list[Binary] | None = None
     tools: list[Tool] | None = None

@@ -1,16 +1,14 @@
 """Which shipped libraries hold code for which architectures, remembered by the hash of the file."""
 
 import hashlib
-import json
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
-from appliance.documents import Binary, write_whole
-from appliance.errors import InputError
-from appliance.paths import cache_directory
+from appliance.documents import Binary
 from appliance.recon.engine.arch import Arch, compiles_for, runs_on
 from appliance.recon.engine.cuobjdump import architectures, find_cuobjdump
+from appliance.recon.engine.notes import note, remember, remembered
 
 LIMIT_S = 120.0
 """For one library: the largest that is known, 360 MB, takes a few seconds on a cold disk."""
@@ -30,10 +28,10 @@ def binaries(packages: list[str], arch: Arch | None) -> list[Binary]:
         for name, path in libraries(package):
             digest = sha256(path)
             try:
-                machine_code, ptx = remembered(digest) or examined(tool, path, digest)
+                machine_code, ptx = held(tool, path, digest)
             except (OSError, TimeoutError, ValueError) as error:
-                unread = Binary(package=package, file=name, sha256=digest, machine_code=[], ptx=[], by=f"unread: {error}")
-                found.append(unread)
+                why = f"unread: {error}"
+                found.append(Binary(package=package, file=name, sha256=digest, machine_code=[], ptx=[], by=why))
                 continue
             if machine_code or ptx:
                 found.append(judged(package, name, digest, machine_code, ptx, arch))
@@ -60,9 +58,7 @@ def judged(package: str, name: str, digest: str, machine_code: list[str], ptx: l
         source = next((target for target in reversed(ptx) if compiles_for(target, arch)), None)
         serves = bool(cubin or source)
         by = cubin or (f"PTX for {source}" if source else f"neither machine code nor PTX for {arch.name}")
-    return Binary(
-        package=package, file=name, sha256=digest, machine_code=machine_code, ptx=ptx, serves=serves, by=by
-    )
+    return Binary(package=package, file=name, sha256=digest, machine_code=machine_code, ptx=ptx, serves=serves, by=by)
 
 
 def sha256(path: Path) -> str:
@@ -71,25 +67,12 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def record(digest: str) -> Path:
-    """Where the architectures of the library with this hash are kept."""
-    return cache_directory() / "gpu-code" / f"{digest}.json"
-
-
-def remembered(digest: str) -> tuple[list[str], list[str]] | None:
-    """What an earlier run found in this very file; None where there was none, or its note is not readable."""
-    try:
-        note = json.loads(record(digest).read_text())
-        return [str(target) for target in note["machine_code"]], [str(target) for target in note["ptx"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def examined(tool: Path, path: Path, digest: str) -> tuple[list[str], list[str]]:
-    """Look into the file, and keep what was found."""
+def held(tool: Path, path: Path, digest: str) -> tuple[list[str], list[str]]:
+    """Architectures of machine code and PTX in the file with this hash: from a note, or by looking, which is noted."""
+    file = note("gpu-code", digest)
+    match remembered(file):
+        case {"machine_code": [*machine_code], "ptx": [*ptx]}:
+            return [str(target) for target in machine_code], [str(target) for target in ptx]
     machine_code, ptx = architectures(tool, path, LIMIT_S)
-    try:
-        write_whole(record(digest), json.dumps({"machine_code": machine_code, "ptx": ptx}) + "\n")
-    except InputError:
-        pass  # a cache that cannot be written costs time, not facts
+    remember(file, {"machine_code": machine_code, "ptx": ptx})
     return machine_code, ptx

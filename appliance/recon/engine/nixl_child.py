@@ -1,6 +1,6 @@
-"""Run as a process of its own: make one NIXL backend after the other, and tell of each as a line of JSON.
+"""`python -m appliance.recon.engine.nixl_child [PLUGIN TO LEAVE OUT ...]` makes one NIXL backend after the other.
 
-    python -m appliance.recon.engine.nixl_child [PLUGIN THAT IS TO BE LEFT OUT ...]
+It tells of each as a line of JSON. A process of its own, for a plugin may crash or hang.
 """
 
 import ctypes

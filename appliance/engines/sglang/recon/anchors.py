@@ -15,7 +15,6 @@ class Anchor(Part):
 
     file: str
     """Path below the package: srt/environ.py."""
-    package: str = "sglang"
     within: str = ""
     """The definition that it must stand in: Class.method; "" is the module itself."""
     symbol: str | None = None

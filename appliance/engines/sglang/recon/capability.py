@@ -105,6 +105,10 @@ class Evaluator:
             return node.attr in MAJOR_NAMES or node.attr in NUMBER_NAMES or dotted(node) in self.names
         return isinstance(node, ast.Name) and (node.id in self.names or node.id in MAJOR_NAMES)
 
+    def exact(self, node: ast.AST) -> object:
+        """The value where it matters itself and not only whether it is true: `x and False` may be x."""
+        return UNKNOWN if any(isinstance(inner, ast.BoolOp) for inner in ast.walk(node)) else self.value(node)
+
     def on_constant(self, node: ast.Constant) -> object:
         return node.value
 
@@ -156,17 +160,17 @@ class Evaluator:
         return self.arch.major * 10 + self.arch.minor
 
     def on_tuple(self, node: ast.Tuple | ast.List | ast.Set) -> object:
-        values = tuple(self.value(item) for item in node.elts)
+        values = tuple(self.exact(item) for item in node.elts)
         return UNKNOWN if any(value is UNKNOWN for value in values) else values
 
     on_list = on_set = on_tuple
 
     def on_subscript(self, node: ast.Subscript) -> object:
-        base, index = self.value(node.value), self.value(node.slice)
+        base, index = self.exact(node.value), self.exact(node.slice)
         return UNKNOWN if UNKNOWN in (base, index) else base[index]
 
     def on_binop(self, node: ast.BinOp) -> object:
-        left, right = self.value(node.left), self.value(node.right)
+        left, right = self.exact(node.left), self.exact(node.right)
         if not (isinstance(left, int) and isinstance(right, int)):
             return UNKNOWN
         return ARITHMETIC[type(node.op)](left, right)
@@ -175,7 +179,9 @@ class Evaluator:
         value = self.value(node.operand)
         if value is UNKNOWN:
             return UNKNOWN
-        return not value if isinstance(node.op, ast.Not) else -value if isinstance(node.op, ast.USub) else UNKNOWN
+        if isinstance(node.op, ast.Not):
+            return not value
+        return -value if isinstance(node.op, ast.USub) else UNKNOWN
 
     def on_boolop(self, node: ast.BoolOp) -> object:
         values = [self.value(item) for item in node.values]
@@ -186,7 +192,7 @@ class Evaluator:
         return UNKNOWN if any(value is UNKNOWN for value in values) else not decisive
 
     def on_compare(self, node: ast.Compare) -> object:
-        values = [self.value(item) for item in [node.left, *node.comparators]]
+        values = [self.exact(item) for item in [node.left, *node.comparators]]
         results = [
             UNKNOWN if UNKNOWN in (a, b) else COMPARISONS[type(op)](a, b)
             for op, a, b in zip(node.ops, values, values[1:], strict=False)

@@ -35,7 +35,18 @@ class Row(Part):
 
     def holds_for(self, arch: str) -> bool:
         """Whether the row is about `arch` (sm_120)."""
-        return not self.arch or arch in self.arch or f"{arch[:-1]}x" in self.arch
+        return covers(self.arch, arch)
+
+
+class Limit(Part):
+    """A number, or a set of numbers, that a module or a class of a library's source gives a name to."""
+
+    name: str
+    arch: list[str] = []
+    package: str
+    file: str
+    within: str = ""
+    variable: str
 
 
 class Family(Part):
@@ -48,7 +59,13 @@ class Family(Part):
     """The version of SGLang that the rows were written from; every other version is checked in the same way."""
     passes: list[str] = []
     """Functions outside the family's own provider that set its arguments: file:function."""
+    limits: list[Limit] = []
     rows: list[Row]
+
+
+def covers(architectures: list[str], arch: str) -> bool:
+    """Whether `arch` (sm_120) is one of them; sm_12x stands for all minor versions, and an empty list for all."""
+    return not architectures or arch in architectures or f"{arch[:-1]}x" in architectures
 
 
 def names() -> list[str]:
@@ -73,10 +90,7 @@ def parse(text: str, name: str) -> Family:
 
 def of_model(path: Path) -> str:
     """The family of the model at `path`: a folder with a config.json, or a saved ModelReport. Raises InputError."""
-    if path.is_dir():
-        architectures = declared(path / "config.json")
-    else:
-        architectures = [ModelReport.read(path).architecture]
+    architectures = declared(path / "config.json") if path.is_dir() else [ModelReport.read(path).architecture]
     for name in names():
         if set(load(name).architectures) & set(architectures):
             return name

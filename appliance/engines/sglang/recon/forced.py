@@ -7,7 +7,7 @@ from appliance.documents import ForcedSetting
 from appliance.engines.sglang.recon.capability import UNKNOWN, Evaluator, last_name
 from appliance.engines.sglang.recon.family import Family
 from appliance.engines.sglang.recon.options import field_flags
-from appliance.engines.sglang.recon.source import Placed, SourceFile, SourceTree, Unknown
+from appliance.engines.sglang.recon.source import Placed, SourceFile, SourceTree
 
 PROVIDERS = "srt/arg_groups/model_overrides"
 REGISTER = {"_register_for", "register_model_override"}
@@ -123,9 +123,9 @@ def assignments(node: ast.AST, flags: dict[str, str]) -> Iterator[tuple[str, ast
     declare_resolution(..., x=v), envs.X.set(v)."""
     if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
         target = node.targets[0]
-        if last_name(target.value) in ("overrides", "declared") and isinstance(target.slice, ast.Constant):
-            if target.slice.value in flags:
-                yield flags[target.slice.value], node.value, node
+        field = target.slice.value if isinstance(target.slice, ast.Constant) else None
+        if last_name(target.value) in ("overrides", "declared") and field in flags:
+            yield flags[field], node.value, node
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and key.value in flags:
@@ -161,6 +161,3 @@ def resolved(
         if len(candidates) == 1:
             return str(candidates[0].node.value.value), list(candidates[0].path)
     return None, []
-
-
-__all__ = ["Unknown", "forced"]

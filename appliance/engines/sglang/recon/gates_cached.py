@@ -5,35 +5,33 @@ import json
 import sys
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from appliance.documents import ArchGate, write_whole
+from appliance.documents import ArchGate
 from appliance.engines.sglang.recon import capability, gates
 from appliance.engines.sglang.recon.source import SourceTree, Unknown
-from appliance.errors import InputError
-from appliance.paths import cache_directory
 from appliance.recon.children import run
 from appliance.recon.engine.arch import Arch
+from appliance.recon.engine.notes import note, remember, remembered
 
 CHILD = "appliance.engines.sglang.recon.gates_child"
 
 
 def gates_here(arch: Arch, limit_s: float) -> list[ArchGate]:
     """The gates of the installed source. Raises Unknown, OSError or TimeoutError."""
-    file = cache_directory() / "arch-gates" / f"{fingerprint(SourceTree.installed('sglang'))}-{arch.name}.json"
-    try:
-        return [ArchGate.model_validate(gate) for gate in json.loads(file.read_text())]
-    except (OSError, ValueError, TypeError, ValidationError):
-        pass  # not found before, or a note that is not readable
+    file = note("arch-gates", f"{fingerprint(SourceTree.installed('sglang'))}-{arch.name}")
+    found = remembered(file)
+    if found is None:
+        found = searched(arch, limit_s)
+        remember(file, found)
+    return [ArchGate.model_validate(gate) for gate in found]
+
+
+def searched(arch: Arch, limit_s: float) -> list:
+    """The gates as the child prints them."""
     code, out, err = run([sys.executable, "-W", "ignore", "-m", CHILD, arch.name], limit_s)
     if code != 0:
         said = err.strip().splitlines()
         raise Unknown(f"the source could not be searched: {said[-1] if said else f'exit code {code}'}")
-    try:
-        write_whole(file, out)
-    except InputError:
-        pass  # a cache that cannot be written costs time, not facts
-    return [ArchGate.model_validate(gate) for gate in json.loads(out)]
+    return json.loads(out)
 
 
 def fingerprint(tree: SourceTree) -> str:

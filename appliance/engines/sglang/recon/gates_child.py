@@ -1,6 +1,6 @@
-"""Run as a process of its own, for it parses hundreds of modules: print the arch gates as one line of JSON.
+"""`python -m appliance.engines.sglang.recon.gates_child ARCH` prints the arch gates as one line of JSON.
 
-    python -m appliance.engines.sglang.recon.gates_child ARCH
+A process of its own, for it parses hundreds of modules.
 """
 
 import json

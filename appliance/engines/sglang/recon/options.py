@@ -8,11 +8,10 @@ from functools import lru_cache
 from importlib.metadata import distribution
 from pathlib import Path
 
-from appliance.documents import ServerOption, write_whole
+from appliance.documents import ServerOption
 from appliance.engines.sglang.recon.source import SourceFile, SourceTree, Unknown
-from appliance.errors import InputError
-from appliance.paths import cache_directory
 from appliance.recon.children import run
+from appliance.recon.engine.notes import note, remember, remembered
 
 CHILD = "appliance.engines.sglang.recon.options_child"
 FIELDS = "srt/arg_groups/fields"
@@ -27,10 +26,7 @@ def options(limit_s: float) -> list[ServerOption]:
     table = remembered(file)
     if table is None:
         table = asked(limit_s)
-        try:
-            write_whole(file, json.dumps(table) + "\n")
-        except InputError:
-            pass  # a cache that cannot be written costs time, not facts
+        remember(file, table)
     where = places(SourceTree.installed("sglang"))
     return [
         ServerOption(flag=flag, default=default, choices=choices, where=where.get(flag))
@@ -51,36 +47,18 @@ def record() -> Path:
     """Where the options of this very installation are kept: by version and by the list of its files' hashes."""
     sglang = distribution("sglang")
     identity = f"{sglang.read_text('RECORD')} {sys.version}".encode()
-    return cache_directory() / "server-options" / f"sglang-{sglang.version}-{hashlib.sha256(identity).hexdigest()[:16]}.json"
-
-
-def remembered(file: Path) -> list[list] | None:
-    """What an earlier run was told; None where there was none, or its note is not readable."""
-    try:
-        table = json.loads(file.read_text())
-        return [[str(flag), default, choices] for flag, default, choices in table]
-    except (OSError, ValueError, TypeError):
-        return None
+    return note("server-options", f"sglang-{sglang.version}-{hashlib.sha256(identity).hexdigest()[:16]}")
 
 
 @lru_cache(maxsize=8)
 def places(tree: SourceTree) -> dict[str, str]:
     """file:line of the definition of each option by its flag, without importing anything."""
-    found = {}
-    for path in sorted((tree.root / FIELDS).glob("*.py")):
-        try:
-            source = tree.file(f"{FIELDS}/{path.name}")
-        except Unknown:
-            continue
-        for placed in source.placed:
-            if isinstance(placed.node, ast.AnnAssign) and isinstance(placed.node.target, ast.Name):
-                found[flag_of(placed.node)] = source.where(placed.node)
-    return found
+    return {flag_of(field): source.where(field) for source in field_files(tree) for field in fields_of(source)}
 
 
 def field_flags(tree: SourceTree) -> dict[str, str]:
     """The flag of each argument by its name in the source: fp8_gemm_runner_backend is --fp8-gemm-backend."""
-    return {name: flag for source in field_files(tree) for name, flag in fields_of(source)}
+    return {field.target.id: flag_of(field) for source in field_files(tree) for field in fields_of(source)}
 
 
 def field_files(tree: SourceTree) -> list[SourceFile]:
@@ -88,10 +66,10 @@ def field_files(tree: SourceTree) -> list[SourceFile]:
     return [tree.file(f"{FIELDS}/{path.name}") for path in sorted((tree.root / FIELDS).glob("*.py"))]
 
 
-def fields_of(source: SourceFile) -> list[tuple[str, str]]:
-    """(name, flag) of the arguments that a module defines."""
+def fields_of(source: SourceFile) -> list[ast.AnnAssign]:
+    """The definitions of arguments in a module."""
     nodes = [placed.node for placed in source.placed]
-    return [(n.target.id, flag_of(n)) for n in nodes if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+    return [node for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
 
 
 def flag_of(field: ast.AnnAssign) -> str:

@@ -6,6 +6,7 @@ from appliance.engines.sglang.recon import steps as kernel_steps
 from appliance.engines.sglang.recon.family import Family
 from appliance.engines.sglang.recon.gates import base_evaluator
 from appliance.engines.sglang.recon.gates_cached import gates_here
+from appliance.engines.sglang.recon.limits import limits
 from appliance.engines.sglang.recon.options import options
 from appliance.engines.sglang.recon.source import SourceTree, Unknown
 from appliance.recon.concurrency import Probe
@@ -26,13 +27,14 @@ PACKAGES = [
 
 SOURCES = {
     "steps": "the family's table, each row checked against the installed source",
+    "limits": "the source of the libraries (ast)",
     "gates": "the installed source (ast)",
     "options": "the server's own parser",
     "forced": "the installed source (ast)",
 }
 
 CHILD_LIMIT_S = 90.0
-"""For probes in a process of their own: imports of torch and triton, or parsing hundreds of modules, on 2 busy cores."""
+"""For probes in processes of their own: imports of torch and triton, or hundreds of modules parsed, on busy cores."""
 SOURCE_LIMIT_S = 60.0
 
 
@@ -41,6 +43,7 @@ def probes(family: Family | None, arch: Arch | None) -> dict[str, Probe]:
     return {
         "steps": Probe(lambda: steps(need_family(family), need_arch(arch)), SOURCE_LIMIT_S),
         "forced": Probe(lambda: forced(need_family(family), need_arch(arch)), SOURCE_LIMIT_S),
+        "limits": Probe(lambda: limits(need_family(family), need_arch(arch).name), SOURCE_LIMIT_S),
         "gates": Probe(lambda: gates_here(need_arch(arch), CHILD_LIMIT_S - 1), CHILD_LIMIT_S),
         "options": Probe(lambda: options(CHILD_LIMIT_S - 1), CHILD_LIMIT_S),
     }
@@ -48,7 +51,7 @@ def probes(family: Family | None, arch: Arch | None) -> dict[str, Probe]:
 
 def steps(family: Family, arch: Arch) -> list[KernelStep]:
     """The requirements map, without what the toolchain and the binaries say about it."""
-    found = kernel_steps.steps(family, arch.name, {"sglang": SourceTree.installed("sglang")})
+    found = kernel_steps.steps(family, arch.name, SourceTree.installed("sglang"))
     if not found:
         raise Unknown(f"the table of {family.name} has no row for {arch.name}")
     return found

@@ -19,30 +19,24 @@ TOOLS = {
 """What each compiler of kernels calls. Triton brings ptxas along and needs a C compiler for its launchers."""
 
 
-def steps(family: Family, arch: str, trees: dict[str, SourceTree]) -> list[KernelStep]:
+def steps(family: Family, arch: str, tree: SourceTree) -> list[KernelStep]:
     """The rows for `arch`. One whose source changed has no kernel but a reason."""
-    return [step(row, trees) for row in family.rows if row.holds_for(arch)]
+    return [step(row, tree) for row in family.rows if row.holds_for(arch)]
 
 
-def step(row: Row, trees: dict[str, SourceTree]) -> KernelStep:
+def step(row: Row, tree: SourceTree) -> KernelStep:
     """One row, checked."""
     places: list[tuple[Anchor, str]] = []
     reasons: list[str] = []
     for anchor in row.rests_on:
-        tree = trees.get(anchor.package)
-        if tree is None:
-            continue  # a package that is not here changes nothing in what SGLang chooses; it is lacking, below
         try:
             places.append((anchor, locate(anchor, tree)))
         except Unknown as problem:
             reasons.append(str(problem))
-    if "sglang" in trees:
-        for choice in row.force:
-            problem = variable_problem(choice.split("=")[0], trees["sglang"])
-            if problem:
-                reasons.append(problem)
-    else:
-        reasons.append("sglang is not installed")
+    for choice in row.force:
+        problem = variable_problem(choice.split("=")[0], tree)
+        if problem:
+            reasons.append(problem)
     return KernelStep(
         step=row.step,
         when=row.when,
@@ -63,9 +57,7 @@ def with_readiness(
     found: KernelStep, family: Family, arch: str, tools: list[Tool] | None, libraries: list[Binary] | None
 ) -> KernelStep:
     """The step, and whether what it needs is here: its package, the compiler's tools, code for the architecture."""
-    row = next(
-        row for row in family.rows if row.holds_for(arch) and (row.step, row.when) == (found.step, found.when)
-    )
+    row = next(row for row in family.rows if row.holds_for(arch) and (row.step, row.when) == (found.step, found.when))
     if found.kernel is None:
         return found
     lacking = []

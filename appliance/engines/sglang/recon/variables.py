@@ -18,7 +18,7 @@ def variable_problem(name: str, tree: SourceTree) -> str | None:
     if not name.startswith("SGLANG_"):
         return None
     try:
-        defined = {target for target in class_names(tree)}
+        defined = class_names(tree)
     except Unknown as problem:
         return str(problem)
     if name not in defined:
