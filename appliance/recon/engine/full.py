@@ -53,6 +53,8 @@ def full_report(
             fields[part] = value
             known = {**SOURCES, **sglang.SOURCES}
             sources[part] = f"absent: {outcome.problem}" if outcome.problem else known.get(name, name)
+    if family and fields.get("steps"):
+        sources["steps"] += f" (rows written for {family.written_for})"
     quick = engine_report()
     return quick.model_copy(
         update={
