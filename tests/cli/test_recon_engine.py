@@ -46,7 +46,7 @@ def test_the_family_follows_from_the_model(cache, demo_model, tmp_path):
 def test_bad_input_is_refused_in_one_line(tmp_path):
     assert "'hopper' is no GPU architecture" in refused("recon", "engine", "--arch", "hopper")
     assert "no model family 'x'; expected one of" in refused("recon", "engine", "--family", "x")
-    assert "no such file" in refused("recon", "engine", "--model", tmp_path / "none")
+    assert "config.json: cannot be read" in refused("recon", "engine", "--model", tmp_path / "none")
 
 
 def test_an_interrupt_leaves_no_child(tmp_path):

@@ -90,7 +90,7 @@ def parse(text: str, name: str) -> Family:
 
 def of_model(path: Path) -> str:
     """The family of the model at `path`: a folder with a config.json, or a saved ModelReport. Raises InputError."""
-    architectures = declared(path / "config.json") if path.is_dir() else [ModelReport.read(path).architecture]
+    architectures = [ModelReport.read(path).architecture] if path.is_file() else declared(path / "config.json")
     for name in names():
         if set(load(name).architectures) & set(architectures):
             return name
@@ -102,7 +102,8 @@ def declared(path: Path) -> list[str]:
     try:
         config: Any = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); expected a model's configuration") from None
+        why = error.strerror
+        raise InputError(f"{path}: cannot be read ({why}); expected a model folder or a saved report") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON ({error}); expected a model's configuration") from None
     architectures = config.get("architectures") if isinstance(config, dict) else None
