@@ -50,9 +50,8 @@ def exec_router(plan: Plan) -> None:
 def replace_process(words: list[str], env: dict[str, str]) -> None:
     """execve, after tying this process to its supervisor's life where it has one. Raises InputError."""
     supervisor = env.pop(SUPERVISOR_PID, None)
-    if supervisor is not None:
-        if not die_with_parent(int(supervisor)):
-            sys.exit(f"supervisor {supervisor} is gone")
+    if supervisor is not None and not die_with_parent(int(supervisor)):
+        sys.exit(f"supervisor {supervisor} is gone")
     try:
         os.execve(words[0], words, env)
     except OSError as error:
