@@ -19,8 +19,9 @@ from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, Pcie
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.recon import Recon
-from appliance.documents.run import Check, Distribution, RunRecord, ServeCell
+from appliance.documents.run import Distribution, RunRecord, ServeCell
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
+from appliance.documents.verification import Check, Verification
 
 DOCUMENTS: dict[str, type[Document]] = {
     document.KIND: document
@@ -34,6 +35,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         RunRecord,
         RunState,
         Status,
+        Verification,
     )
 }
 
@@ -74,6 +76,7 @@ __all__ = [
     "Tool",
     "TransferBackend",
     "TransportModule",
+    "Verification",
     "Worker",
     "write_whole",
 ]
