@@ -1,6 +1,7 @@
 """The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
 
 from appliance.documents.base import Document, Part, write_whole
+from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
     ArchGate,
     Binary,
@@ -43,7 +44,10 @@ __all__ = [
     "DOCUMENTS",
     "ArchGate",
     "Binary",
+    "Bound",
     "Check",
+    "CostedTopology",
+    "CostedWorker",
     "Distribution",
     "Document",
     "EngineReport",
@@ -66,6 +70,7 @@ __all__ = [
     "PlannedModel",
     "ProcessState",
     "ProcessStatus",
+    "RankMemory",
     "Recon",
     "Router",
     "RunRecord",
