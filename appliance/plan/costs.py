@@ -123,8 +123,8 @@ def sizes(layout: Layout, memory: list[RankMemory | None]) -> list[str]:
             lines[f"{place.role}: sizes of the model are not known, so nothing is said about what fits"] = None
         elif one.concurrency:
             lines[
-                f"{place.role}, a GPU: {in_words(one)}: {one.pool_tokens} tokens, {one.concurrency} requests of "
-                f"{one.context}"
+                f"{place.role}, a GPU: {in_words(one)}: {one.pool_tokens} tokens, {one.concurrency} x "
+                f"{one.context} at once"
             ] = None
     return list(lines)
 

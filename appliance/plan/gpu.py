@@ -109,8 +109,10 @@ def choose(costed: dict[str, Costed | None], wishes: Wishes) -> tuple[str, list[
             return first, [f"topology {first} was asked for"]
         passed = [f"{name}: {rejection(costed[name])}" for name in names[: names.index(first)]]
         return first, [f"topology {first}: the first of {', '.join(names)} that fits", *passed]
-    refusals = "; ".join(f"{name}: {rejection(costed[name])}" for name in names)
-    raise CheckFailed(f"no plan: {refusals}")
+    refusals = [f"{name}: {rejection(costed[name])}" for name in names]
+    others = [name for name in TOPOLOGIES if name not in names and costed[name] is not None and costed[name].part.fits]
+    refusals += [f"{' and '.join(others)} would fit"] if others else []
+    raise CheckFailed(f"no plan: {'; '.join(refusals)}")
 
 
 def rejection(costed: Costed | None) -> str:
@@ -177,7 +179,8 @@ def idle(picked: Costed, chosen: Selection) -> list[str]:
     used = {gpu for place in picked.layout for gpu in place.gpus}
     left = [str(gpu.index) for gpu in chosen.gpus if gpu.index not in used]
     size = len(picked.layout[0].gpus)
-    return [f"GPU {', '.join(left)} idle: {size} ranks a worker divide the model's heads, more do not"] if left else []
+    why = f"{size} ranks a worker are the most that divide the model's heads and that every worker can have"
+    return [f"GPU {', '.join(left)} idle: {why}"] if left else []
 
 
 def grouping(groups: list[Group], topology: str, picked: Costed) -> list[str]:
