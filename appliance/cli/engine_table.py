@@ -102,15 +102,18 @@ def pins(report: EngineReport) -> Iterator[str]:
 
 
 def binaries(report: EngineReport) -> Iterator[str]:
-    """Each library: for which architectures, and whether it serves."""
+    """Each library: for which architectures, and what of it serves."""
     if not report.binaries:
         yield "  none of the engine's compiled packages is installed"
     for binary in report.binaries:
-        serves = {True: "serves", False: "no", None: "?"}[binary.serves]
+        if binary.serves is None:
+            verdict = binary.by or "no architecture to hold it against"
+        else:
+            verdict = f"{'serves' if binary.serves else 'no'} ({binary.by})"
         yield from wrapped(f"{binary.package} {binary.file}", "  ")
         held = " ".join(name.removeprefix("sm_") for name in binary.machine_code) or "no machine code"
         ptx = f"; PTX {' '.join(binary.ptx)}" if binary.ptx else "; no PTX"
-        yield from wrapped(f"{held}{ptx}: {serves} ({binary.by})", "    ")
+        yield from wrapped(f"{held}{ptx}: {verdict}", "    ")
 
 
 def tools(report: EngineReport) -> Iterator[str]:

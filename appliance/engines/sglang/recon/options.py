@@ -22,12 +22,13 @@ def options(limit_s: float) -> list[ServerOption]:
 
     Raises Unknown where the parser cannot be made, OSError or TimeoutError where it cannot be asked.
     """
+    tree = SourceTree.installed("sglang")
     file = record()
     table = remembered(file)
     if table is None:
         table = asked(limit_s)
         remember(file, table)
-    where = places(SourceTree.installed("sglang"))
+    where = places(tree)
     return [
         ServerOption(flag=flag, default=default, choices=choices, where=where.get(flag))
         for flag, default, choices in table

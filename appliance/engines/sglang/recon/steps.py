@@ -41,7 +41,7 @@ def step(row: Row, tree: SourceTree) -> KernelStep:
         step=row.step,
         when=row.when,
         kernel=None if reasons else row.kernel,
-        reason="; ".join(reasons) or None,
+        reason="; ".join(dict.fromkeys(reasons)) or None,
         decided_at=next((place for anchor, place in places if anchor.decides), None),
         defined_at=next((place for anchor, place in places if anchor.defines), None),
         evidence=[place for anchor, place in places if not anchor.decides and not anchor.defines],
