@@ -1,12 +1,10 @@
 """An EngineReport in words, at most 80 columns wide."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 
+from appliance.cli.plain_text import wrapped
 from appliance.documents import EngineReport, KernelStep
-
-WIDTH = 80
 
 
 def lines(report: EngineReport) -> list[str]:
@@ -34,14 +32,6 @@ def section(report: EngineReport, field: str, title: str, body) -> Iterator[str]
         yield from wrapped(report.sources.get(field, "not asked for"), "  ")
     else:
         yield from body(report)
-
-
-def wrapped(text: str, indent: str, label: str = "") -> list[str]:
-    """`text` after a label, continued below its own start. Long words (paths) are kept whole."""
-    first = indent + label
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_long_words=False
-    ) or [first.rstrip()]
 
 
 def steps(report: EngineReport) -> Iterator[str]:
