@@ -93,3 +93,10 @@ def test_what_somebodys_file_says_is_no_order_to_a_terminal(tmp_path):
     text = "".join(lines(report))
     assert "?[31mred?" in text
     assert not [character for character in text if not character.isprintable()]
+
+
+def test_a_text_without_an_end_is_refused(tmp_path):
+    assert "longer than the 67108864 bytes" in refused("recon", "machine", "--from", "/dev/zero")
+    with open("/dev/zero", "rb") as endless:
+        done = subprocess.run([*APPLIANCE, "recon", "--from", "-"], stdin=endless, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[-1][:26]) == (2, "error: stdin: longer than ")
