@@ -17,4 +17,4 @@ def in_words(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, Absent | ApplianceError | TimeoutError) and str(error):
         return str(error)
-    return f"{type(error).__name__}: {error}"
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -70,9 +70,8 @@ def sha256(path: Path) -> str:
 def held(tool: Path, path: Path, digest: str) -> tuple[list[str], list[str]]:
     """Architectures of machine code and PTX in the file with this hash: from a note, or by looking, which is noted."""
     file = note("gpu-code", digest)
-    match remembered(file):
-        case {"machine_code": [*machine_code], "ptx": [*ptx]}:
-            return [str(target) for target in machine_code], [str(target) for target in ptx]
-    machine_code, ptx = architectures(tool, path, LIMIT_S)
-    remember(file, {"machine_code": machine_code, "ptx": ptx})
-    return machine_code, ptx
+    found = remembered(file, tuple[list[str], list[str]])
+    if found is None:
+        found = architectures(tool, path, LIMIT_S)
+        remember(file, found)
+    return found
