@@ -10,7 +10,7 @@ from appliance.engines.sglang.recon.gates import base_evaluator
 from appliance.engines.sglang.recon.gates_cached import gates_here
 from appliance.engines.sglang.recon.limits import limits
 from appliance.engines.sglang.recon.options import options
-from appliance.engines.sglang.recon.source import SourceTree, Unknown
+from appliance.engines.sglang.recon.source import SourceTree
 from appliance.recon.concurrency import Probe
 from appliance.recon.engine.arch import Arch
 
@@ -54,10 +54,7 @@ def probes(family: Callable[[], Family], arch: Callable[[], Arch], wait_s: float
 
 def steps(family: Family, arch: Arch) -> list[KernelStep]:
     """The requirements map, without what the toolchain and the binaries say about it."""
-    found = kernel_steps.steps(family, arch.name, SourceTree.installed("sglang"))
-    if not found:
-        raise Unknown(f"the table of {family.name} has no row for {arch.name}")
-    return found
+    return kernel_steps.steps(family, arch.name, SourceTree.installed("sglang"))
 
 
 def forced(family: Family, arch: Arch) -> list[ForcedSetting]:
