@@ -48,6 +48,8 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: errors meant for the user become one message and their exit code."""
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(errors="replace")  # names of files need not be text, nor a terminal know all letters
     try:
         cli.main(standalone_mode=False)
     except click.ClickException as error:

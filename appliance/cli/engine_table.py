@@ -1,12 +1,10 @@
 """An EngineReport in words, at most 80 columns wide."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 
+from appliance.cli.plain_text import wrapped
 from appliance.documents import EngineReport, KernelStep
-
-WIDTH = 80
 
 
 def lines(report: EngineReport) -> list[str]:
@@ -34,14 +32,6 @@ def section(report: EngineReport, field: str, title: str, body) -> Iterator[str]
         yield from wrapped(report.sources.get(field, "not asked for"), "  ")
     else:
         yield from body(report)
-
-
-def wrapped(text: str, indent: str, label: str = "") -> list[str]:
-    """`text` after a label, continued below its own start. Long words (paths) are kept whole."""
-    first = indent + label
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_long_words=False
-    ) or [first.rstrip()]
 
 
 def steps(report: EngineReport) -> Iterator[str]:
@@ -102,15 +92,18 @@ def pins(report: EngineReport) -> Iterator[str]:
 
 
 def binaries(report: EngineReport) -> Iterator[str]:
-    """Each library: for which architectures, and whether it serves."""
+    """Each library: for which architectures, and what of it serves."""
     if not report.binaries:
         yield "  none of the engine's compiled packages is installed"
     for binary in report.binaries:
-        serves = {True: "serves", False: "no", None: "?"}[binary.serves]
+        if binary.serves is None:
+            verdict = binary.by or "no architecture to hold it against"
+        else:
+            verdict = f"{'serves' if binary.serves else 'no'} ({binary.by})"
         yield from wrapped(f"{binary.package} {binary.file}", "  ")
         held = " ".join(name.removeprefix("sm_") for name in binary.machine_code) or "no machine code"
         ptx = f"; PTX {' '.join(binary.ptx)}" if binary.ptx else "; no PTX"
-        yield from wrapped(f"{held}{ptx}: {serves} ({binary.by})", "    ")
+        yield from wrapped(f"{held}{ptx}: {verdict}", "    ")
 
 
 def tools(report: EngineReport) -> Iterator[str]:

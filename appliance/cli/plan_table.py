@@ -1,13 +1,12 @@
 """A plan as text that reads well in 80 columns."""
 
-import textwrap
 from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 
+from appliance.cli.plain_text import wrapped
 from appliance.documents import CostedTopology, Plan
 
-WIDTH = 80
 GIB = 1024**3
 
 
@@ -114,15 +113,3 @@ def table(rows: list[list[str]], indent: str = "") -> Iterator[str]:
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
         yield (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
-
-
-def wrapped(text: str, indent: str = "") -> list[str]:
-    """Text in lines of at most 80 columns; the later ones stand further in. Long words (paths) are kept whole."""
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [indent.rstrip()]

@@ -11,10 +11,11 @@ from appliance.cli.recon_machine import Wanted
 if TYPE_CHECKING:
     from appliance.cli.output import Step
     from appliance.documents import EngineReport, MachineReport, ModelReport, Recon
-    from appliance.recon.engine.arch import Arch
     from appliance.recon.together import Reports
 
 DOING = "looking at"
+WAIT_S = 120.0
+"""How long the engine's report waits for a fact of another: longer than a machine asked over ssh may take."""
 
 
 class Lane:
@@ -34,8 +35,10 @@ def read(machine: Wanted, model: str | None, arch: str | None, family: str | Non
     """The reports side by side, with progress on stderr. Raises ApplianceError in one line."""
     from appliance.cli import recon_engine, recon_machine
     from appliance.cli.output import say, step
+    from appliance.hardware.gpu_model import compute_capability
+    from appliance.recon.engine.arch import of_gpus
     from appliance.recon.model import inspect
-    from appliance.recon.together import together
+    from appliance.recon.together import awaited, together
 
     with step() as shown:
         lanes: dict[str, str] = {}
@@ -53,8 +56,9 @@ def read(machine: Wanted, model: str | None, arch: str | None, family: str | Non
                 Lane(shown, lanes, "engine"),
                 arch,
                 family,
-                lambda: arch_of(reports["machine"].result()),
-                lambda: reports["model"].result() if "model" in reports else None,
+                lambda: of_gpus([compute_capability(gpu) for gpu in awaited(reports, "machine", WAIT_S).gpus]),
+                lambda: awaited(reports, "model", WAIT_S) if "model" in reports else None,
+                WAIT_S,
             )
 
         calls = {"machine": machine_report, "engine": engine_report}
@@ -62,16 +66,6 @@ def read(machine: Wanted, model: str | None, arch: str | None, family: str | Non
     for name, problem in found.problems.items():
         say(f"{name}: {problem}")
     return found
-
-
-def arch_of(machine: MachineReport) -> Arch | None:
-    """The architecture of a machine's GPUs; None where they do not tell, or are not of one kind."""
-    from appliance.hardware.gpu_model import compute_capability
-    from appliance.recon.engine.arch import Arch
-
-    found = {compute_capability(gpu) for gpu in machine.gpus}
-    (only,) = found if len(found) == 1 else (None,)
-    return Arch.parse(only) if only else None
 
 
 def show(found: Recon, as_json: bool) -> None:

@@ -41,10 +41,14 @@ def report(
     shown: Step,
     arch: str | None,
     family: str | None,
-    its_arch: Callable[[], Arch | None],
+    its_arch: Callable[[], Arch],
     its_model: Callable[[], ModelReport | None],
+    wait_s: float = 0.0,
 ) -> EngineReport:
-    """The report for `arch` and `family`, and where they are None for what the callables come back with."""
+    """The report for `arch` and `family`, and where they are None for what the callables come back with.
+
+    They may raise Absent, and may wait up to `wait_s`.
+    """
     from appliance.cli.output import say
     from appliance.engines.sglang.recon.family import GENERIC, load, of_architecture
     from appliance.recon.engine.arch import Arch
@@ -54,21 +58,24 @@ def report(
     wanted_family = load(family) if family else None
 
     def table() -> Family:
-        if wanted_family is not None:
-            return wanted_family
-        model = its_model()
-        return load(of_architecture(model.architecture) if model else GENERIC)
+        model = its_model() if wanted_family is None or wanted_family.name == GENERIC else None
+        found = wanted_family or load(of_architecture(model.architecture) if model else GENERIC)
+        return found.of_class(model.architecture) if model else found
 
     finished = []
+    problems: dict[str, list[str]] = {}
     shown.update("reading the engine")
 
     def done(name, outcome) -> None:
         finished.append(name)
         shown.update("reading the engine", f": {len(finished)} probes back, {name} last")
         if outcome.problem:
-            say(f"{name}: {outcome.problem}")
+            problems.setdefault(outcome.problem, []).append(name)
 
-    return full_report(table, lambda: wanted_arch or its_arch(), done)
+    found = full_report(table, lambda: wanted_arch or its_arch(), done, wait_s=wait_s)
+    for problem, names in problems.items():
+        say(f"{', '.join(names)}: {problem}")
+    return found
 
 
 def show(report: EngineReport, as_json: bool) -> None:

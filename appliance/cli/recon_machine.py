@@ -57,10 +57,10 @@ def report(shown: Step, wanted: Wanted) -> MachineReport:
         raise click.UsageError("--from and --host exclude each other: expected one machine")
     roots = [root if wanted.host else str(Path(root).absolute()) for root in wanted.model_roots]
     if wanted.from_file is not None:
-        from appliance.recon.machine.pasted import read_file, report_from
+        from appliance.recon.machine.pasted import beginning, read_file, report_from
 
         if str(wanted.from_file) == "-":
-            return report_from(sys.stdin.buffer.read(), "stdin")
+            return report_from(beginning(sys.stdin.buffer), "stdin")
         return report_from(read_file(wanted.from_file), str(wanted.from_file))
     if wanted.host is not None:
         from appliance.recon.machine.remote.ssh import report_from_host

@@ -1,6 +1,5 @@
 """`appliance recon model REF`: its options, and the run."""
 
-import gc
 from collections.abc import Callable
 
 import click
@@ -40,7 +39,6 @@ def run(
     from appliance.cli.recon_model_output import show_model
     from appliance.recon.model.inspect import Wanted, inspect
 
-    gc.disable()  # 10^5 tensors make no cycles, and looking for some takes a tenth of the time; the process ends soon
     if against is not None and not hash_files:
         raise click.UsageError("--against says what --hash compares with; expected --hash as well")
     layouts = ((tp or ep, ep or 1),) if tp or ep else None

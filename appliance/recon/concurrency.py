@@ -2,8 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from appliance.recon.absent import in_words
+
+Value = TypeVar("Value")
 
 INTERRUPT_S = 0.2
 """A wait of the main thread is never longer: a signal that comes just before it begins would not end it."""
@@ -26,6 +33,24 @@ class Probe:
     limit_s: float
 
 
+class Once(Generic[Value]):
+    """A call whose outcome several probes need: made when the first asks, and had by all, be it a value or an error."""
+
+    def __init__(self, call: Callable[[], Value]):
+        self._call = call
+        self._lock = threading.Lock()
+        self._made: Future[Value] = Future()
+
+    def __call__(self) -> Value:
+        with self._lock:
+            if not self._made.done():
+                try:
+                    self._made.set_result(self._call())
+                except Exception as error:
+                    self._made.set_exception(error)
+        return self._made.result()
+
+
 def side_by_side(
     probes: Mapping[str, Probe], done: Callable[[str, Outcome], None] = lambda name, outcome: None
 ) -> dict[str, Outcome]:
@@ -42,7 +67,7 @@ def side_by_side(
         try:
             outcome = Outcome(value=probe.call(), seconds=time.monotonic() - start)
         except Exception as error:  # a probe's fault is that probe's missing facts, never the report's end
-            outcome = Outcome(problem=f"{type(error).__name__}: {error}"[:300], seconds=time.monotonic() - start)
+            outcome = Outcome(problem=in_words(error)[:300], seconds=time.monotonic() - start)
         with changed:
             outcomes.setdefault(name, outcome)
             changed.notify()
@@ -66,3 +91,28 @@ def side_by_side(
             told.add(name)
             done(name, outcome)
     return {name: outcomes[name] for name in probes}
+
+
+def some_at_once(calls: Sequence[Callable[[], Value]], most: int) -> list[Future[Value]]:
+    """Make `calls` in their order, `most` of them at a time; returns their futures, to be waited for or cancelled.
+
+    Threads are daemons here too: one that hangs on a connection must not hold up the end of the program.
+    """
+    futures: list[Future[Value]] = [Future() for _ in calls]
+    waiting = deque(zip(calls, futures, strict=True))
+
+    def work() -> None:
+        while True:
+            try:
+                call, future = waiting.popleft()
+            except IndexError:
+                return
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(call())
+                except BaseException as error:
+                    future.set_exception(error)
+
+    for _ in range(min(most, len(calls))):
+        threading.Thread(target=work, daemon=True).start()
+    return futures

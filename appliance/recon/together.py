@@ -6,6 +6,7 @@ from concurrent.futures import Future, wait
 
 from appliance.documents import Document, Recon
 from appliance.errors import ProbeIncomplete
+from appliance.recon.absent import Absent, in_words
 from appliance.recon.concurrency import INTERRUPT_S
 
 Reports = Mapping[str, "Future[Document]"]
@@ -40,3 +41,15 @@ def together(calls: Mapping[str, Call]) -> Recon:
     if len(problems) == len(reports):
         raise ProbeIncomplete("; ".join(f"{name}: {problem}" for name, problem in problems.items()))
     return Recon(problems=problems, **{name: r.result() for name, r in reports.items() if name not in problems})
+
+
+def awaited(reports: Reports, name: str, limit_s: float) -> Document:
+    """The report of that name, for another that needs a fact of it. Raises Absent where it is not made or late."""
+    report = reports[name]
+    wait([report], timeout=limit_s)
+    if not report.done():
+        raise Absent(f"the {name} was not back within {limit_s:g} s")
+    problem = report.exception()
+    if problem is not None:
+        raise Absent(f"the {name} is not known: {in_words(problem)}")
+    return report.result()

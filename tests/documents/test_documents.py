@@ -163,3 +163,10 @@ def test_writing_is_whole_or_not_at_all(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
         plan.write(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_is_no_text_does_not_keep_a_document_from_being_written(tmp_path):
+    report = MachineReport(gpus=[], hostname="half \ud800, a file \udcff, é")
+    assert '"half ?, a file ?, é"' in report.to_json()
+    report.write(tmp_path / "report.json")
+    assert MachineReport.read(tmp_path / "report.json").hostname == "half ?, a file ?, é"

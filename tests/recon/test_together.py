@@ -5,7 +5,8 @@ import pytest
 
 from appliance.documents import EngineReport, MachineReport, ModelReport
 from appliance.errors import InputError, ProbeIncomplete
-from appliance.recon.together import together
+from appliance.recon.absent import Absent
+from appliance.recon.together import awaited, together
 
 MACHINE = MachineReport(gpus=[])
 ENGINE = EngineReport(version=None, python="3.12", packages={})
@@ -65,3 +66,29 @@ def test_bad_input_ends_it_at_once_whatever_still_hangs():
         together({"machine": lambda reports: forever.wait(), "model": raising(InputError("no such model"))})
     assert time.monotonic() - start < 5
     forever.set()
+
+
+def needs(name: str, limit_s: float):
+    """A report that has what it learned of another one, or why it learned nothing."""
+
+    def call(reports):
+        try:
+            return ENGINE.model_copy(update={"family": awaited(reports, name, limit_s).architecture})
+        except Absent as problem:
+            return ENGINE.model_copy(update={"family": f"absent: {problem}"})
+
+    return call
+
+
+def test_a_fact_of_a_report_that_fails_is_absent_with_its_reason():
+    found = together({"engine": needs("model", 5), "model": raising(ProbeIncomplete("the hub answered 500"))})
+    assert found.engine.family == "absent: the model is not known: the hub answered 500"
+
+
+def test_a_fact_of_a_report_that_never_comes_is_absent_with_its_reason():
+    found = together({"engine": needs("model", 0.2), "model": back_after(1, MODEL)})
+    assert found.engine.family == "absent: the model was not back within 0.2 s"
+
+
+def test_a_fact_of_a_report_that_comes_is_had():
+    assert together({"engine": needs("model", 5), "model": back_after(0.1, MODEL)}).engine.family == "X"

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from appliance.errors import InputError
+from appliance.recon.absent import Absent
 
 NAME = re.compile(r"(?:sm_?|compute_)?(\d{1,2})\.?(\d)[af]?")
 TARGET = re.compile(r"(?:sm_|compute_)?(\d{1,3})(\d)([af]?)")
@@ -28,6 +29,19 @@ class Arch:
     def name(self) -> str:
         """The name that cuobjdump and nvcc use."""
         return f"sm_{self.major}{self.minor}"
+
+
+def of_gpus(capabilities: list[str | None]) -> Arch:
+    """The one architecture of GPUs with these compute capabilities (12.0). Raises Absent where there is none."""
+    try:
+        known = sorted({Arch.parse(capability) for capability in capabilities if capability})
+    except InputError as error:
+        raise Absent(f"{error}; expected --arch") from None
+    if len(known) > 1:
+        raise Absent(f"GPUs of several architectures ({', '.join(arch.name for arch in known)}): expected --arch")
+    if not known or not all(capabilities):
+        raise Absent("no GPU here tells its architecture: expected --arch")
+    return known[0]
 
 
 def runs_on(target: str, arch: Arch) -> bool:

@@ -6,20 +6,21 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from appliance.documents import Binary
+from appliance.recon.absent import Absent, in_words
 from appliance.recon.engine.arch import Arch, compiles_for, runs_on
-from appliance.recon.engine.cuobjdump import architectures, find_cuobjdump
+from appliance.recon.engine.cuobjdump import Unreadable, architectures, find_cuobjdump
 from appliance.recon.engine.notes import note, remember, remembered
 
 LIMIT_S = 120.0
 """For one library: the largest that is known, 360 MB, takes a few seconds on a cold disk."""
 
 
-class NoTool(Exception):
+class NoTool(Absent):
     """There is no cuobjdump here."""
 
 
-def binaries(packages: list[str], arch: Arch | None) -> list[Binary]:
-    """The libraries with GPU code of those `packages` that are installed. Raises NoTool."""
+def binaries(packages: list[str]) -> list[Binary]:
+    """The libraries with GPU code of those `packages` that are installed, not judged yet. Raises NoTool."""
     tool = find_cuobjdump()
     if tool is None:
         raise NoTool("no cuobjdump: expected it in the nvidia-cuda-cuobjdump wheel, on PATH or in Triton")
@@ -29,12 +30,12 @@ def binaries(packages: list[str], arch: Arch | None) -> list[Binary]:
             digest = sha256(path)
             try:
                 machine_code, ptx = held(tool, path, digest)
-            except (OSError, TimeoutError, ValueError) as error:
-                why = f"unread: {error}"
+            except (OSError, Unreadable) as error:
+                why = f"unread: {in_words(error)}"
                 found.append(Binary(package=package, file=name, sha256=digest, machine_code=[], ptx=[], by=why))
                 continue
             if machine_code or ptx:
-                found.append(judged(package, name, digest, machine_code, ptx, arch))
+                found.append(Binary(package=package, file=name, sha256=digest, machine_code=machine_code, ptx=ptx))
     return found
 
 
@@ -50,15 +51,14 @@ def libraries(package: str) -> Iterator[tuple[str, Path]]:
             yield str(file), path
 
 
-def judged(package: str, name: str, digest: str, machine_code: list[str], ptx: list[str], arch: Arch | None) -> Binary:
-    """A Binary, and whether it serves `arch`."""
-    serves, by = None, None
-    if arch is not None:
-        cubin = next((target for target in reversed(machine_code) if runs_on(target, arch)), None)
-        source = next((target for target in reversed(ptx) if compiles_for(target, arch)), None)
-        serves = bool(cubin or source)
-        by = cubin or (f"PTX for {source}" if source else f"neither machine code nor PTX for {arch.name}")
-    return Binary(package=package, file=name, sha256=digest, machine_code=machine_code, ptx=ptx, serves=serves, by=by)
+def judged(binary: Binary, arch: Arch) -> Binary:
+    """The same with whether it serves `arch`; one that could not be read stays as it is."""
+    if not (binary.machine_code or binary.ptx):
+        return binary
+    cubin = next((target for target in reversed(binary.machine_code) if runs_on(target, arch)), None)
+    source = next((target for target in reversed(binary.ptx) if compiles_for(target, arch)), None)
+    by = cubin or (f"PTX for {source}" if source else f"neither machine code nor PTX for {arch.name}")
+    return binary.model_copy(update={"serves": bool(cubin or source), "by": by})
 
 
 def sha256(path: Path) -> str:
@@ -70,9 +70,8 @@ def sha256(path: Path) -> str:
 def held(tool: Path, path: Path, digest: str) -> tuple[list[str], list[str]]:
     """Architectures of machine code and PTX in the file with this hash: from a note, or by looking, which is noted."""
     file = note("gpu-code", digest)
-    match remembered(file):
-        case {"machine_code": [*machine_code], "ptx": [*ptx]}:
-            return [str(target) for target in machine_code], [str(target) for target in ptx]
-    machine_code, ptx = architectures(tool, path, LIMIT_S)
-    remember(file, {"machine_code": machine_code, "ptx": ptx})
-    return machine_code, ptx
+    found = remembered(file, tuple[list[str], list[str]])
+    if found is None:
+        found = architectures(tool, path, LIMIT_S)
+        remember(file, found)
+    return found

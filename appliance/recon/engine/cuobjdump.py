@@ -6,12 +6,17 @@ import shutil
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
+from appliance.recon.absent import Absent
 from appliance.recon.children import run
 
 WHEEL = "nvidia-cuda-cuobjdump"
 LISTED = re.compile(r"^(ELF|PTX) file\s+\d+:\s.*?\.((?:sm|compute)_\d{2,4}[af]?)\.(?:cubin|ptx)\s*$", re.MULTILINE)
 NOTHING = re.compile("does not contain device code|No (?:ELF|PTX) file found")
 """What cuobjdump says, with an exit code that is not 0, where there is none of what it was asked to list."""
+
+
+class Unreadable(Absent):
+    """A file that cuobjdump does not read: why, in its own words."""
 
 
 def find_cuobjdump() -> Path | None:
@@ -55,7 +60,7 @@ def by_number(target: str) -> tuple[int, str]:
 def architectures(tool: Path, library: Path, limit_s: float) -> tuple[list[str], list[str]]:
     """Architectures of machine code and PTX in `library`; both empty where it has no code for GPUs.
 
-    Raises OSError, TimeoutError, and ValueError with cuobjdump's own words where it cannot read the file.
+    Raises OSError (TimeoutError too), and Unreadable with cuobjdump's own words where it cannot read the file.
     """
     # two calls: with both options at once it lists nothing where one kind is missing
     lists = []
@@ -63,6 +68,6 @@ def architectures(tool: Path, library: Path, limit_s: float) -> tuple[list[str],
         code, out, err = run([str(tool), option, str(library)], limit_s)
         if code != 0 and not NOTHING.search(out + err):
             said = (err or out).strip().splitlines()
-            raise ValueError(said[-1] if said else f"cuobjdump ended with {code}")
+            raise Unreadable(said[-1] if said else f"cuobjdump ended with {code}")
         lists.append(out)
     return parse_listing("\n".join(lists))

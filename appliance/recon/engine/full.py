@@ -5,9 +5,10 @@ from collections.abc import Callable
 from appliance.documents import EngineReport
 from appliance.engines.sglang.recon import probes as sglang
 from appliance.engines.sglang.recon.family import Family
-from appliance.recon.concurrency import Outcome, Probe, side_by_side
+from appliance.recon.absent import Absent
+from appliance.recon.concurrency import Once, Outcome, Probe, Value, side_by_side
 from appliance.recon.engine.arch import Arch
-from appliance.recon.engine.binaries import binaries
+from appliance.recon.engine.binaries import binaries, judged
 from appliance.recon.engine.nixl import nixl
 from appliance.recon.engine.pins import pins
 from appliance.recon.engine.toolchain import toolchain
@@ -23,29 +24,31 @@ SOURCES = {
 }
 
 
-def probes(family: Callable[[], Family | None], arch: Callable[[], Arch | None]) -> dict[str, Probe]:
+def probes(family: Callable[[], Family], arch: Callable[[], Arch], wait_s: float = 0.0) -> dict[str, Probe]:
     """Every probe by the field that it fills; "nixl" fills two."""
     return {
         "pins": Probe(lambda: pins("sglang"), 20.0),
         "tools": Probe(toolchain, 40.0),
-        "binaries": Probe(lambda: binaries(sglang.PACKAGES, arch()), BINARIES_LIMIT_S),
+        "binaries": Probe(lambda: binaries(sglang.PACKAGES), BINARIES_LIMIT_S),
         "nixl": Probe(lambda: nixl(NIXL_LIMIT_S - 1), NIXL_LIMIT_S),
-    } | sglang.probes(family, arch)
+    } | sglang.probes(family, arch, wait_s)
 
 
 def full_report(
-    family: Callable[[], Family | None],
-    arch: Callable[[], Arch | None],
+    family: Callable[[], Family],
+    arch: Callable[[], Arch],
     done: Callable[[str, Outcome], None] = lambda name, outcome: None,
     among: dict[str, Probe] | None = None,
+    wait_s: float = 0.0,
 ) -> EngineReport:
     """Report the engine for a family and an architecture. A probe that fails or is late leaves a null and its reason.
 
-    Both are called when a probe needs them, and may wait. `among` takes the place of the probes; `done` is called for
-    each as it ends.
+    Both are called when a probe needs them, once each; they may wait up to `wait_s`, and raise Absent. `among` takes
+    the place of the probes; `done` is called for each as it ends.
     """
-    outcomes = side_by_side(probes(family, arch) if among is None else among, done)
-    its_family, its_arch = family(), arch()
+    family, arch = Once(family), Once(arch)
+    outcomes = side_by_side(probes(family, arch, wait_s) if among is None else among, done)
+    its_family, its_arch = had(family), had(arch)
     fields: dict[str, object] = {}
     sources: dict[str, str] = {}
     for name, outcome in outcomes.items():
@@ -55,6 +58,8 @@ def full_report(
             fields[part] = value
             known = {**SOURCES, **sglang.SOURCES}
             sources[part] = f"absent: {outcome.problem}" if outcome.problem else known.get(name, name)
+    if its_arch and fields.get("binaries"):
+        fields["binaries"] = [judged(binary, its_arch) for binary in fields["binaries"]]
     if its_family and fields.get("steps"):
         sources["steps"] += f" (rows written for {its_family.written_for})"
     quick = engine_report()
@@ -66,3 +71,11 @@ def full_report(
             "sources": quick.sources | sources,
         }
     )
+
+
+def had(call: Once[Value]) -> Value | None:
+    """What a call comes back with; None where that is absent."""
+    try:
+        return call()
+    except Absent:
+        return None

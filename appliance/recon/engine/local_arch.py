@@ -2,20 +2,20 @@
 
 import shutil
 
-from appliance.errors import InputError
+from appliance.recon.absent import Absent, in_words
 from appliance.recon.children import run
-from appliance.recon.engine.arch import Arch
+from appliance.recon.engine.arch import Arch, of_gpus
 
 LIMIT_S = 10.0
 
 
-def local_arch() -> Arch | None:
-    """What nvidia-smi says of the first GPU; None where there is none or it does not answer."""
+def local_arch() -> Arch:
+    """What nvidia-smi says of all GPUs. Raises Absent where it says nothing, or they are of several kinds."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
-        return None
+        raise Absent("no GPU here tells its architecture (nvidia-smi is not installed): expected --arch")
     try:
-        lines = run([tool, "--query-gpu=compute_cap", "--format=csv,noheader"], LIMIT_S)[1].split()
-        return Arch.parse(lines[0]) if lines else None
-    except (OSError, TimeoutError, InputError):
-        return None
+        code, out, _ = run([tool, "--query-gpu=compute_cap", "--format=csv,noheader"], LIMIT_S)
+    except OSError as error:
+        raise Absent(f"no GPU here tells its architecture ({in_words(error)}): expected --arch") from None
+    return of_gpus([] if code else out.split())

@@ -6,12 +6,13 @@ import sys
 import time
 
 from appliance.documents import TransferBackend, TransportModule
+from appliance.recon.absent import Absent
 from appliance.recon.children import end, start
 
 CHILD = "appliance.recon.engine.nixl_child"
 
 
-class NoNixl(Exception):
+class NoNixl(Absent):
     """NIXL cannot be imported, or its agent cannot be made."""
 
 

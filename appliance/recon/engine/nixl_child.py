@@ -23,8 +23,11 @@ def main(left_out: list[str]) -> None:
 
         agent = api.nixl_agent("appliance-recon", api.nixl_agent_config(backends=[]))
         plugins = sorted(agent.get_plugin_list())
+    except ModuleNotFoundError as error:
+        tell(problem=f"{error.name} is not installed")
+        return
     except Exception as error:
-        tell(problem=f"{type(error).__name__}: {error}"[:300])
+        tell(problem=reason(error))
         return
     tell(plugins=plugins)
     if not left_out:
@@ -38,7 +41,12 @@ def main(left_out: list[str]) -> None:
             agent.create_backend(plugin)
             tell(backend=plugin, loads=True, reason=None)
         except Exception as error:
-            tell(backend=plugin, loads=False, reason=f"{type(error).__name__}: {error}"[:300])
+            tell(backend=plugin, loads=False, reason=reason(error))
+
+
+def reason(error: Exception) -> str:
+    """The library's own words (NIXL_ERR_NOT_FOUND), or the kind of error where it has none."""
+    return (str(error) or type(error).__name__)[:300]
 
 
 def ucx_modules(package: Path) -> list[dict]:
@@ -47,11 +55,11 @@ def ucx_modules(package: Path) -> list[dict]:
     for path in sorted((package.parent / f"{package.name}.libs").glob("ucx/libuct_*.so*")):
         try:
             ctypes.CDLL(str(path))
-            reason = None
+            problem = None
         except OSError as error:
-            reason = str(error)
+            problem = str(error)
         name = path.name.removeprefix("libuct_").split(".")[0].split("-")[0]
-        found.append({"module": name, "loads": reason is None, "reason": reason})
+        found.append({"module": name, "loads": problem is None, "reason": problem})
     return found
 
 

@@ -1,13 +1,17 @@
 """Notes of slow findings in the cache folder: one JSON file each, named by what it depends on."""
 
-import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from appliance.documents import write_whole
 from appliance.errors import InputError
 from appliance.paths import cache_directory
+
+Finding = TypeVar("Finding")
 
 
 def note(kind: str, name: str) -> Path:
@@ -15,15 +19,15 @@ def note(kind: str, name: str) -> Path:
     return cache_directory() / kind / f"{name}.json"
 
 
-def remembered(file: Path) -> Any:
-    """What an earlier run wrote there; None where there was none, or it is not readable."""
+def remembered(file: Path, shape: type[Finding]) -> Finding | None:
+    """What an earlier run wrote there; None where there is none, or what is there has not that shape (is spoilt)."""
     try:
-        return json.loads(file.read_text())
-    except (OSError, ValueError, RecursionError):
+        return TypeAdapter(shape).validate_json(file.read_bytes(), strict=True)
+    except (OSError, ValueError):
         return None
 
 
-def remember(file: Path, finding: Any) -> None:
+def remember(file: Path, finding: object) -> None:
     """Keep a finding. A cache that cannot be written costs time, not facts."""
     with suppress(InputError):
-        write_whole(file, json.dumps(finding) + "\n")
+        write_whole(file, to_json(finding).decode() + "\n")

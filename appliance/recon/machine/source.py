@@ -78,7 +78,9 @@ class LocalSource:
 
     def data(self, path: str) -> bytes | None:
         try:
-            with self._at(path).open("rb") as file:
+            # without O_NONBLOCK a pipe where a file should be would be waited for
+            descriptor = os.open(self._at(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(descriptor, "rb") as file:
                 return file.read(TEXT_BYTES)
         except OSError:
             return None

@@ -62,10 +62,14 @@ def also(count: int) -> str:
 
 def read_json(path: Path, folder: Path) -> dict:
     """The JSON object in `path`, a file of the model `folder`. Raises InputError."""
+    if path.exists() and not path.is_file():  # to open a pipe would be to wait for its writer
+        raise InputError(f"{path}: not a regular file; expected a JSON object")
     try:
         return parse_object(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         empty = " (the folder is empty)" if not any(folder.iterdir()) else ""
         raise InputError(f"{folder}: no {path.name}{empty}; expected a model folder") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); expected a JSON object") from None
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read as JSON ({error})") from None

@@ -2,7 +2,7 @@ import pytest
 
 from appliance.recon.engine import binaries as module
 from appliance.recon.engine.arch import Arch
-from appliance.recon.engine.binaries import NoTool, binaries
+from appliance.recon.engine.binaries import NoTool, binaries, judged
 
 CUOBJDUMP = """#!/bin/sh
 echo "$@" >> {calls}
@@ -37,14 +37,17 @@ def package(tmp_path, monkeypatch):
 
 
 def test_libraries_with_gpu_code_are_told_with_what_serves_the_architecture(package):
-    broken, ops = sorted(binaries(["gpu-things", "not-installed"], Arch(12, 0)), key=lambda found: found.file)
+    found = [judged(binary, Arch(12, 0)) for binary in binaries(["gpu-things", "not-installed"])]
+    broken, ops = sorted(found, key=lambda found: found.file)
     assert (ops.file, ops.machine_code, ops.ptx) == ("gpu_things/ops.abi3.so", ["sm_90a", "sm_120a"], [])
     assert (ops.serves, ops.by) == (True, "sm_120a")
     assert (broken.serves, broken.by) == (None, "unread: cuobjdump fatal   : bad file")
 
 
 def test_code_for_others_does_not_serve(package):
-    ops = next(found for found in binaries(["gpu-things"], Arch(10, 0)) if "ops" in found.file)
+    ops = next(found for found in binaries(["gpu-things"]) if "ops" in found.file)
+    assert (ops.serves, ops.by) == (None, None)
+    ops = judged(ops, Arch(10, 0))
     assert (ops.serves, ops.by) == (False, "neither machine code nor PTX for sm_100")
 
 
@@ -52,16 +55,16 @@ def test_a_file_is_looked_into_once_and_again_when_it_changed(package):
     def calls() -> int:
         return sum("ops" in line for line in (package / "calls").read_text().splitlines())
 
-    first = binaries(["gpu-things"], Arch(12, 0))
+    first = binaries(["gpu-things"])
     assert calls() == 2
-    assert binaries(["gpu-things"], Arch(12, 0)) == first
+    assert binaries(["gpu-things"]) == first
     assert calls() == 2
     (package / "site" / "gpu_things" / "ops.abi3.so").write_text("another")
-    binaries(["gpu-things"], Arch(12, 0))
+    binaries(["gpu-things"])
     assert calls() == 4
 
 
 def test_without_the_tool_nothing_is_said(monkeypatch):
     monkeypatch.setattr(module, "find_cuobjdump", lambda: None)
     with pytest.raises(NoTool, match="no cuobjdump: expected it in the nvidia-cuda-cuobjdump wheel"):
-        binaries([], None)
+        binaries([])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.recon.engine.cuobjdump import architectures, find_cuobjdump, parse_listing
+from appliance.recon.engine.cuobjdump import Unreadable, architectures, find_cuobjdump, parse_listing
 
 LISTING = """
 ELF file    1: common_ops.abi3.1.sm_80.cubin
@@ -60,7 +60,7 @@ def test_a_library_without_gpu_code_has_none(tool):
 
 def test_a_file_that_is_no_library_is_refused_in_the_tools_own_words(tool, tmp_path):
     (tmp_path / "text.so").write_text("no library")
-    with pytest.raises(ValueError, match="cuobjdump fatal"):
+    with pytest.raises(Unreadable, match="cuobjdump fatal"):
         architectures(tool, tmp_path / "text.so", 30)
 
 
@@ -68,5 +68,5 @@ def test_a_tool_that_fails_in_another_way_is_told_in_its_own_words(tmp_path):
     fake = tmp_path / "cuobjdump"
     fake.write_text("#!/bin/sh\necho 'cuobjdump fatal   : Memory allocation failure' >&2\nexit 1\n")
     fake.chmod(0o755)
-    with pytest.raises(ValueError, match="Memory allocation failure"):
+    with pytest.raises(Unreadable, match="Memory allocation failure"):
         architectures(fake, fake, 10)

@@ -4,6 +4,7 @@ import pytest
 
 from appliance.documents import EngineReport
 from appliance.engines.sglang.recon.family import load
+from appliance.recon.absent import Absent
 from appliance.recon.concurrency import Probe
 from appliance.recon.engine.arch import Arch
 from appliance.recon.engine.full import full_report, probes
@@ -13,8 +14,8 @@ def sm_120() -> Arch:
     return Arch(12, 0)
 
 
-def no_arch() -> None:
-    return None
+def no_arch() -> Arch:
+    raise Absent("the machine is not known")
 
 
 @pytest.fixture
@@ -64,7 +65,14 @@ def test_without_an_architecture_steps_and_gates_have_a_reason(v4):
     report = full_report(v4, no_arch, among={name: real[name] for name in ("steps", "gates", "forced", "limits")})
     for name in ("steps", "gates", "forced", "limits"):
         assert getattr(report, name) is None
-        assert "expected --arch" in report.sources[name]
+        assert report.sources[name] == "absent: the machine is not known"
+    assert (report.arch, report.family) == (None, "deepseek_v4")
+
+
+def test_probes_that_need_a_fact_of_another_report_have_the_time_for_it_besides_their_own(v4):
+    waiting = {name: probe.limit_s for name, probe in probes(v4, sm_120, wait_s=100).items()}
+    at_once = {name: probe.limit_s for name, probe in probes(v4, sm_120).items()}
+    assert {name for name in waiting if waiting[name] > at_once[name]} == {"steps", "forced", "limits", "gates"}
 
 
 def test_a_saved_report_of_before_is_still_read():

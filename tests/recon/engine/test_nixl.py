@@ -45,13 +45,13 @@ def test_a_plugin_that_crashes_or_hangs_is_one_that_does_not_load(tmp_path, monk
     assert time.monotonic() - start < 8
     assert found["GOOD"].loads
     assert found["CRASHES"].reason == "its process ended with -6"
-    assert found["FAILS"].reason == "RuntimeError: no such device"
+    assert found["FAILS"].reason == "no such device"
     assert found["HANGS"].reason == "its process did not come back in time"
     assert found["LATER"].reason == "not tried: no time was left"
 
 
 @pytest.mark.parametrize(
-    "api, reason", [("raise ImportError('no libucp')", "ImportError: no libucp"), ("import os; os._exit(9)", "with 9")]
+    "api, reason", [("raise ImportError('no libucp')", "no libucp"), ("import os; os._exit(9)", "with 9")]
 )
 def test_without_an_agent_the_reason_is_told(tmp_path, monkeypatch, api, reason):
     fake(tmp_path, monkeypatch, api)

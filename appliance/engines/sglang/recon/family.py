@@ -59,6 +59,10 @@ class Family(Part):
     limits: list[Limit] = []
     rows: list[Row]
 
+    def of_class(self, architecture: str) -> "Family":
+        """The same family for one model class: what the engine sets for it is looked up by that name."""
+        return self.model_copy(update={"architectures": [architecture]})
+
 
 def covers(architectures: list[str], arch: str) -> bool:
     """Whether `arch` (sm_120) is one of them; sm_12x stands for all minor versions, and an empty list for all."""

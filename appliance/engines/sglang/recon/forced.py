@@ -7,11 +7,12 @@ from appliance.documents import ForcedSetting
 from appliance.engines.sglang.recon.capability import UNKNOWN, Evaluator, last_name
 from appliance.engines.sglang.recon.family import Family
 from appliance.engines.sglang.recon.options import field_flags
-from appliance.engines.sglang.recon.source import Placed, SourceFile, SourceTree
+from appliance.engines.sglang.recon.source import Conditions, Placed, SourceFile, SourceTree
 
 PROVIDERS = "srt/arg_groups/model_overrides"
 REGISTER = {"_register_for", "register_model_override"}
 BRANCHES = "srt/arg_groups/model_hook.py"
+OPPOSITE = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 
 
 def forced(family: Family, tree: SourceTree, evaluator: Evaluator) -> list[ForcedSetting]:
@@ -66,7 +67,9 @@ def settings_in(
     """The settings that a function makes; with `branch_only` those alone that a test of the model's class leads to."""
     inside = [placed for placed in source.placed if placed.within == function]
     for placed in inside:
-        tests = [(holds, test, about_model(test, family)) for holds, test in placed.path]
+        # in a hook for all models, what each of them passes on its way says nothing about this one unless it decides
+        passed = [test for test in placed.passed if not branch_only or evaluator.value(test[1]) is not UNKNOWN]
+        tests = [(holds, test, about_model(test, family)) for holds, test in (*passed, *placed.path)]
         if branch_only and not any(model is True and holds for holds, _, model in tests):
             continue
         for name, expression, where in assignments(placed.node, flags):
@@ -83,6 +86,11 @@ def settings_in(
                 unless_set=unset in left,
                 where=source.where(where),
             )
+
+
+def conditions(placed: Placed) -> Conditions:
+    """All that must hold for a node to be reached: what was passed before it, then what leads to it."""
+    return (*placed.passed, *placed.path)
 
 
 def about_model(test: ast.AST, family: Family) -> bool | None:
@@ -110,12 +118,22 @@ def open_conditions(tests: list[tuple[bool, ast.AST, bool | None]], evaluator: E
 
 
 def conjuncts(test: ast.AST, holds: bool, evaluator: Evaluator) -> list[str]:
-    """An open condition in words; of `a and b` those parts alone that are open."""
+    """An open condition in words; of `a and b`, and of `not (a or b)`, those parts that are open."""
     if not holds:
-        return [f"not ({ast.unparse(test)})"]
+        alternatives = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+        return [ast.unparse(negated(part)) for part in alternatives if evaluator.value(part) is UNKNOWN]
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return [ast.unparse(part) for part in test.values if evaluator.value(part) is UNKNOWN]
     return [ast.unparse(test)]
+
+
+def negated(test: ast.AST) -> ast.AST:
+    """The opposite of a test, without a double negation."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in OPPOSITE:
+        return ast.Compare(left=test.left, ops=[OPPOSITE[type(test.ops[0])]()], comparators=test.comparators)
+    return ast.UnaryOp(op=ast.Not(), operand=test)
 
 
 def assignments(node: ast.AST, flags: dict[str, str]) -> Iterator[tuple[str, ast.AST, ast.AST]]:
@@ -156,8 +174,8 @@ def resolved(
             if isinstance(placed.node, ast.Assign)
             and any(isinstance(target, ast.Name) and target.id == expression.id for target in placed.node.targets)
             and isinstance(placed.node.value, ast.Constant)
-            and open_conditions([(holds, test, None) for holds, test in placed.path], evaluator) is not None
+            and open_conditions([(holds, test, None) for holds, test in conditions(placed)], evaluator) is not None
         ]
         if len(candidates) == 1:
-            return str(candidates[0].node.value.value), list(candidates[0].path)
+            return str(candidates[0].node.value.value), list(conditions(candidates[0]))
     return None, []

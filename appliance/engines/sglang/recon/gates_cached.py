@@ -18,20 +18,20 @@ CHILD = "appliance.engines.sglang.recon.gates_child"
 def gates_here(arch: Arch, limit_s: float) -> list[ArchGate]:
     """The gates of the installed source. Raises Unknown, OSError or TimeoutError."""
     file = note("arch-gates", f"{fingerprint(SourceTree.installed('sglang'))}-{arch.name}")
-    found = remembered(file)
+    found = remembered(file, list[ArchGate])
     if found is None:
         found = searched(arch, limit_s)
         remember(file, found)
-    return [ArchGate.model_validate(gate) for gate in found]
+    return found
 
 
-def searched(arch: Arch, limit_s: float) -> list:
+def searched(arch: Arch, limit_s: float) -> list[ArchGate]:
     """The gates as the child prints them."""
     code, out, err = run([sys.executable, "-W", "ignore", "-m", CHILD, arch.name], limit_s)
     if code != 0:
         said = err.strip().splitlines()
         raise Unknown(f"the source could not be searched: {said[-1] if said else f'exit code {code}'}")
-    return json.loads(out)
+    return [ArchGate.model_validate(gate) for gate in json.loads(out)]
 
 
 def fingerprint(tree: SourceTree) -> str:

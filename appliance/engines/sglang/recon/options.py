@@ -15,6 +15,8 @@ from appliance.recon.engine.notes import note, remember, remembered
 
 CHILD = "appliance.engines.sglang.recon.options_child"
 FIELDS = "srt/arg_groups/fields"
+Row = tuple[str, str | None, list[str] | None]
+"""An option's flag, default and choices."""
 
 
 def options(limit_s: float) -> list[ServerOption]:
@@ -22,25 +24,26 @@ def options(limit_s: float) -> list[ServerOption]:
 
     Raises Unknown where the parser cannot be made, OSError or TimeoutError where it cannot be asked.
     """
+    tree = SourceTree.installed("sglang")
     file = record()
-    table = remembered(file)
+    table = remembered(file, list[Row])
     if table is None:
         table = asked(limit_s)
         remember(file, table)
-    where = places(SourceTree.installed("sglang"))
+    where = places(tree)
     return [
         ServerOption(flag=flag, default=default, choices=choices, where=where.get(flag))
         for flag, default, choices in table
     ]
 
 
-def asked(limit_s: float) -> list[list]:
-    """(flag, default, choices) of every option, from the server's parser."""
+def asked(limit_s: float) -> list[Row]:
+    """Every option, from the server's parser."""
     code, out, err = run([sys.executable, "-W", "ignore", "-m", CHILD], limit_s)
     if code != 0:
         said = err.strip().splitlines()
         raise Unknown(f"its parser cannot be made: {said[-1] if said else f'exit code {code}'}")
-    return json.loads(out.splitlines()[-1])
+    return [tuple(row) for row in json.loads(out.splitlines()[-1])]
 
 
 def record() -> Path:

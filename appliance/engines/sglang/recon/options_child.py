@@ -15,7 +15,8 @@ def main() -> None:
         flags = [flag for flag in action.option_strings if flag.startswith("--")]
         if flags and not isinstance(action, argparse._HelpAction):
             default = None if action.default in (None, argparse.SUPPRESS) else str(action.default)
-            table.append([flags[0], default, [str(choice) for choice in action.choices] if action.choices else None])
+            # sorted: some are made from sets, whose order is another in each process
+            table.append([flags[0], default, sorted(map(str, action.choices)) if action.choices else None])
     print()
     print(json.dumps(table))
 

@@ -10,7 +10,7 @@ from appliance.engines.sglang.recon.gates import base_evaluator
 from appliance.engines.sglang.recon.gates_cached import gates_here
 from appliance.engines.sglang.recon.limits import limits
 from appliance.engines.sglang.recon.options import options
-from appliance.engines.sglang.recon.source import SourceTree, Unknown
+from appliance.engines.sglang.recon.source import SourceTree
 from appliance.recon.concurrency import Probe
 from appliance.recon.engine.arch import Arch
 
@@ -40,44 +40,27 @@ CHILD_LIMIT_S = 90.0
 SOURCE_LIMIT_S = 60.0
 
 
-def probes(family: Callable[[], Family | None], arch: Callable[[], Arch | None]) -> dict[str, Probe]:
+def probes(family: Callable[[], Family], arch: Callable[[], Arch], wait_s: float) -> dict[str, Probe]:
     """What to find out about the SGLang that is installed. Family and architecture are asked for where they are needed:
-    what tells them (a hub, a host far away) may take longer than most of this."""
+    what tells them (a hub, a host far away) may take longer than most of this, and up to `wait_s`."""
     return {
-        "steps": Probe(lambda: steps(need_family(family()), need_arch(arch())), SOURCE_LIMIT_S),
-        "forced": Probe(lambda: forced(need_family(family()), need_arch(arch())), SOURCE_LIMIT_S),
-        "limits": Probe(lambda: limits(need_family(family()), need_arch(arch()).name), SOURCE_LIMIT_S),
-        "gates": Probe(lambda: gates_here(need_arch(arch()), CHILD_LIMIT_S - 1), CHILD_LIMIT_S),
+        "steps": Probe(lambda: steps(family(), arch()), SOURCE_LIMIT_S + wait_s),
+        "forced": Probe(lambda: forced(family(), arch()), SOURCE_LIMIT_S + wait_s),
+        "limits": Probe(lambda: limits(family(), arch().name), SOURCE_LIMIT_S + wait_s),
+        "gates": Probe(lambda: gates_here(arch(), CHILD_LIMIT_S - 1), CHILD_LIMIT_S + wait_s),
         "options": Probe(lambda: options(CHILD_LIMIT_S - 1), CHILD_LIMIT_S),
     }
 
 
 def steps(family: Family, arch: Arch) -> list[KernelStep]:
     """The requirements map, without what the toolchain and the binaries say about it."""
-    found = kernel_steps.steps(family, arch.name, SourceTree.installed("sglang"))
-    if not found:
-        raise Unknown(f"the table of {family.name} has no row for {arch.name}")
-    return found
+    return kernel_steps.steps(family, arch.name, SourceTree.installed("sglang"))
 
 
 def forced(family: Family, arch: Arch) -> list[ForcedSetting]:
     """What SGLang sets for the family on the architecture."""
     tree = SourceTree.installed("sglang")
     return forced_settings.forced(family, tree, base_evaluator(tree, arch))
-
-
-def need_arch(arch: Arch | None) -> Arch:
-    """The architecture, or the reason why nothing can be said without one."""
-    if arch is None:
-        raise Unknown("no GPU here tells its architecture: expected --arch")
-    return arch
-
-
-def need_family(family: Family | None) -> Family:
-    """The family, or the reason why nothing can be said without one."""
-    if family is None:
-        raise Unknown("no model family: expected --family or --model")
-    return family
 
 
 def joined(fields: dict, family: Family | None, arch: Arch | None) -> dict:

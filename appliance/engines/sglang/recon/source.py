@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from appliance.recon.absent import Absent
+from appliance.recon.engine.versions import installed
+
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+Conditions = tuple[tuple[bool, ast.AST], ...]
+"""Tests, each with whether it must hold."""
 
 
-class Unknown(Exception):
+class Unknown(Absent):
     """The source is not what was expected of it: why, in words."""
 
 
@@ -21,8 +26,10 @@ class Placed:
 
     node: ast.AST
     within: str
-    path: tuple[tuple[bool, ast.AST], ...]
+    path: Conditions
     """The tests of the `if`s within that definition that lead to the node, outermost first; False: in its `else`."""
+    passed: Conditions = ()
+    """The tests before the node in that definition, one branch of which leaves for good: how they must come out."""
 
     @cached_property
     def under(self) -> tuple[str, ...]:
@@ -77,7 +84,9 @@ class SourceTree:
         """The tree of an installed top-level package. Raises Unknown where it is not installed."""
         found = importlib.util.find_spec(package)
         if found is None or not found.submodule_search_locations:
-            raise Unknown(f"{package} is not installed")
+            version = installed(package)
+            half = f" whole: its metadata says {version}, its source is not here" if version else ""
+            raise Unknown(f"{package} is not installed{half}")
         return cls(Path(found.submodule_search_locations[0]))
 
     def file(self, path: str) -> SourceFile:
@@ -101,7 +110,7 @@ def definitions(body: list[ast.stmt]) -> Iterator[DEFINITIONS]:
             yield from definitions(handler.body)
 
 
-def walk(nodes: list[ast.AST], within: str, path: tuple[tuple[bool, ast.AST], ...]) -> Iterator[Placed]:
+def walk(nodes: list[ast.AST], within: str, path: Conditions) -> Iterator[Placed]:
     """All `nodes` and what they are made of, with their places, in the order of the text."""
     # a stack and no recursion: nested generators would pass every node up through each level
     stack = [Placed(node, within, path) for node in reversed(nodes)]
@@ -113,23 +122,32 @@ def walk(nodes: list[ast.AST], within: str, path: tuple[tuple[bool, ast.AST], ..
 
 def inner(placed: Placed) -> list[Placed]:
     """The children of a node with their places."""
-    node, within, path = placed.node, placed.within, placed.path
-    if isinstance(node, DEFINITIONS):
-        name = f"{within}.{node.name}" if within else node.name
-        outside = set(node.decorator_list)
-        return [
-            Placed(child, within, path) if child in outside else Placed(child, name, ())
-            for child in ast.iter_child_nodes(node)
-        ]
-    if isinstance(node, ast.If | ast.IfExp):
-        branches = [(True, as_list(node.body)), (False, as_list(node.orelse))]
-        found = [Placed(node.test, within, path)]
-        for holds, branch in branches:
-            found += [Placed(child, within, (*path, (holds, node.test))) for child in branch]
-        return found
-    return [Placed(child, within, path) for child in ast.iter_child_nodes(node)]
+    node, found = placed.node, []
+    for field, part in ast.iter_fields(node):
+        within, path, passed = placed.within, placed.path, placed.passed
+        if isinstance(node, DEFINITIONS) and field != "decorator_list":
+            within, path, passed = (f"{within}.{node.name}" if within else node.name), (), ()
+        elif isinstance(node, ast.If | ast.IfExp) and field != "test":
+            path = (*path, (field == "body", node.test))
+        for child in part if isinstance(part, list) else [part]:
+            if isinstance(child, ast.AST):
+                found.append(Placed(child, within, path, passed))
+                if isinstance(child, ast.If):
+                    passed = (*passed, *needed_to_pass(child))
+    return found
 
 
-def as_list(part: ast.AST | list) -> list:
-    """The branches of `if` statements are lists, those of `if` expressions are not."""
-    return part if isinstance(part, list) else [part]
+def needed_to_pass(branch: ast.If) -> Conditions:
+    """What must hold for the text after an `if` to be reached, where one of its branches leaves for good."""
+    if leaves(branch.body):
+        last = branch.orelse[-1] if branch.orelse else None
+        return ((False, branch.test), *(needed_to_pass(last) if isinstance(last, ast.If) else ()))
+    return ((True, branch.test),) if leaves(branch.orelse) else ()
+
+
+def leaves(body: list[ast.stmt]) -> bool:
+    """Whether a block always ends in return, continue or break. One that raises ends the program: no other way on."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return leaves(last.body) and leaves(last.orelse)
+    return isinstance(last, ast.Return | ast.Continue | ast.Break)

@@ -20,8 +20,14 @@ TOOLS = {
 
 
 def steps(family: Family, arch: str, tree: SourceTree) -> list[KernelStep]:
-    """The rows for `arch`. One whose source changed has no kernel but a reason."""
-    return [step(row, tree) for row in family.rows if row.holds_for(arch)]
+    """The rows for `arch`. One whose source changed has no kernel but a reason; so has every step that depends on the
+    architecture, where the table was not written for this one."""
+    found = [step(row, tree) for row in family.rows if row.holds_for(arch)]
+    if any(row.arch and row.holds_for(arch) for row in family.rows):
+        return found
+    names = dict.fromkeys(row.step for row in family.rows if row.arch)
+    reason = f"the table of {family.name} was not written for {arch}"
+    return [KernelStep(step=name, kernel=None, reason=reason) for name in names] + found
 
 
 def step(row: Row, tree: SourceTree) -> KernelStep:
@@ -41,7 +47,7 @@ def step(row: Row, tree: SourceTree) -> KernelStep:
         step=row.step,
         when=row.when,
         kernel=None if reasons else row.kernel,
-        reason="; ".join(reasons) or None,
+        reason="; ".join(dict.fromkeys(reasons)) or None,
         decided_at=next((place for anchor, place in places if anchor.decides), None),
         defined_at=next((place for anchor, place in places if anchor.defines), None),
         evidence=[place for anchor, place in places if not anchor.decides and not anchor.defines],
@@ -57,9 +63,9 @@ def with_readiness(
     found: KernelStep, family: Family, arch: str, tools: list[Tool] | None, libraries: list[Binary] | None
 ) -> KernelStep:
     """The step, and whether what it needs is here: its package, the compiler's tools, code for the architecture."""
-    row = next(row for row in family.rows if row.holds_for(arch) and (row.step, row.when) == (found.step, found.when))
     if found.kernel is None:
         return found
+    row = next(row for row in family.rows if row.holds_for(arch) and (row.step, row.when) == (found.step, found.when))
     lacking = []
     version = installed(row.package) if row.package else None
     if row.package and version is None:

@@ -73,3 +73,27 @@ def test_a_pass_that_is_gone_is_unknown(tmp_path):
     tree = change(tree, "srt/arg_groups/overrides.py", "def _deepseek_v4_kv_cache_dtype", "def _other")
     with pytest.raises(Unknown, match="has no _deepseek_v4_kv_cache_dtype any more"):
         settings(tree, Arch(12, 0))
+
+
+@pytest.mark.parametrize("model, flag", [("KimiK3ForConditionalGeneration", "--decode-attention-backend")])
+def test_what_an_early_return_keeps_from_this_architecture_is_not_set_on_it(model, flag):
+    family = load("generic").of_class(model)
+    tree = SourceTree.installed("sglang")
+    of = {arch: forced(family, tree, base_evaluator(tree, arch)) for arch in (Arch(12, 0), Arch(10, 0))}
+    assert not named(of[Arch(12, 0)], flag)
+    assert {setting.value for setting in named(of[Arch(10, 0)], flag)} == {"trtllm_mla"}
+
+
+def test_a_class_without_a_table_has_what_is_registered_for_it(tmp_path):
+    tree = SourceTree.installed("sglang")
+    found = forced(load("generic").of_class("MiniMaxM2ForCausalLM"), tree, base_evaluator(tree, Arch(12, 0)))
+    assert [setting.name for setting in found] == ["--enable-tf32-matmul"]
+    assert forced(load("generic"), tree, base_evaluator(tree, Arch(12, 0))) == []
+
+
+def test_conditions_are_told_without_double_negations():
+    tree = SourceTree.installed("sglang")
+    found = forced(load("generic").of_class("KimiK3ForConditionalGeneration"), tree, base_evaluator(tree, Arch(10, 0)))
+    (runner,) = named(found, "--moe-runner-backend")
+    assert runner.when[0] == "cfg.moe_runner_backend == 'auto'"
+    assert not [condition for setting in found for condition in setting.when if condition.startswith("not not")]

@@ -73,3 +73,38 @@ def test_nothing_of_the_package_is_imported(tmp_path, monkeypatch):
     (tmp_path / "explosive" / "__init__.py").write_text("raise SystemExit(1)")
     monkeypatch.syspath_prepend(tmp_path)
     assert SourceTree.installed("explosive").root == tmp_path / "explosive"
+
+
+GUARDED = """
+def overrides(cfg):
+    if not new():
+        return {}
+    if cfg.a:
+        raise ValueError
+    elif cfg.b:
+        for item in cfg.items:
+            if item.skip:
+                continue
+            mark = item
+    if cfg.c:
+        return 1
+    elif cfg.d:
+        return 2
+    if cfg.e:
+        pass
+    else:
+        return 3
+    return last
+"""
+
+
+def test_what_a_text_has_passed_are_the_tests_whose_branch_returns_before_it(tmp_path):
+    (tmp_path / "m.py").write_text(GUARDED)
+    found = {
+        ast.unparse(placed.node): [("" if holds else "else ") + ast.unparse(test) for holds, test in placed.passed]
+        for placed in SourceFile(tmp_path / "m.py", "m.py").placed
+        if isinstance(placed.node, ast.Return | ast.Assign)
+    }
+    assert found["return {}"] == []
+    assert found["mark = item"] == ["else not new()", "else item.skip"]
+    assert found["return last"] == ["else not new()", "else cfg.c", "else cfg.d", "cfg.e"]

@@ -152,3 +152,11 @@ def test_a_shipped_kernel_needs_code_for_the_architecture(installed, v4):
     assert "flash_mla/cuda.abi3.so holds neither machine code nor PTX for sm_90" in judged.lacking
     legacy = library.model_copy(update={"file": "flash_mla/_C_legacy.abi3.so", "serves": True})
     assert with_readiness(decode, v4, "sm_90", None, [library, legacy]).shipped_code_serves is True
+
+
+def test_an_architecture_that_the_table_was_not_written_for_is_unknown_where_it_matters(installed, v4):
+    found = by_step(steps(v4, "sm_75", installed))
+    assert found["sparse decode"].kernel is None
+    assert found["sparse decode"].reason == "the table of deepseek_v4 was not written for sm_75"
+    assert found["KV transfer"].kernel
+    assert with_readiness(found["sparse decode"], v4, "sm_75", [], []) == found["sparse decode"]
