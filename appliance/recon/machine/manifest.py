@@ -82,11 +82,15 @@ PCI_LINES = [
 ]
 """Files of each PCI device of those classes, besides its class, driver, group and configuration space."""
 
+PCI_TEXTS = ["aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal"]
+"""The same, of several lines: error counts since boot, with the total last (Documentation/ABI/testing)."""
+
 TEXTS = [
     "/proc/cmdline",
     "/proc/cpuinfo",
     "/proc/meminfo",
     "/proc/self/status",
+    "/proc/self/environ",
     "/proc/mounts",
     "/proc/net/tcp",
     "/proc/net/tcp6",

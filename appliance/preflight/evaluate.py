@@ -1,0 +1,65 @@
+"""Apply rules to facts. A rule whose facts are null is "not checked", whatever else holds."""
+
+from collections.abc import Iterable, Mapping
+
+from appliance.documents.findings import SEVERITIES, Finding, RuleResult, RuleStatus
+from appliance.preflight.facts import DOCUMENTS, Facts, missing, why_absent
+from appliance.preflight.rule import Found, Rule
+
+MOST_PLACES = 3
+
+
+def evaluate(rules: Iterable[Rule], facts: Facts, skips: Mapping[str, str] | None = None) -> list[RuleResult]:
+    """The result of each rule, in their order. `skips` are reasons by rule id: those rules are not looked at."""
+    return [
+        result(rule, "skipped", reason=skips[rule.id]) if skips and rule.id in skips else apply(rule, facts)
+        for rule in rules
+    ]
+
+
+def apply(rule: Rule, facts: Facts) -> RuleResult:
+    """One rule: first whether it applies, then whether its facts are there, then what it finds."""
+    for condition in rule.only_if:
+        lacking = [place for need in condition.needs for place in missing(facts, need)[0]]
+        known = all(missing(facts, need)[1] for need in condition.needs)
+        if not known:
+            return not_checked(rule, facts, lacking)
+        if not condition.holds(facts):
+            return result(rule, "does not apply", reason=condition.otherwise)
+    lacking, known = [], True
+    for need in rule.needs:
+        places, any_value = missing(facts, need)
+        lacking += places
+        known = known and any_value
+    if not known:
+        return not_checked(rule, facts, lacking)
+    findings = [finding(rule, found) for found in rule.check(facts)]
+    if findings:
+        findings.sort(key=lambda found: SEVERITIES.index(found.severity))
+        return result(rule, "finding", findings=findings, missing=lacking)
+    return not_checked(rule, facts, lacking) if lacking else result(rule, "ok")
+
+
+def finding(rule: Rule, found: str | Found) -> Finding:
+    """A check's evidence with the rule's own severity and fix where it has no other."""
+    if isinstance(found, str):
+        found = Found(found)
+    return Finding(severity=found.severity or rule.severity, evidence=found.evidence, fix=found.fix or rule.fix)
+
+
+def not_checked(rule: Rule, facts: Facts, lacking: list[str]) -> RuleResult:
+    """The result of a rule whose facts are not all there, with where they are missing and why."""
+    lacking = list(dict.fromkeys(lacking))
+    words = []
+    for place in lacking[:MOST_PLACES]:
+        why = "no such document was given" if place in DOCUMENTS else why_absent(facts, place)
+        words.append(f"{place} ({why})" if why else place)
+    more = f" and {len(lacking) - MOST_PLACES} more" if len(lacking) > MOST_PLACES else ""
+    return result(rule, "not checked", reason=f"needs {', '.join(words)}{more}", missing=lacking)
+
+
+def result(rule: Rule, status: RuleStatus, **fields) -> RuleResult:
+    """The result of a rule."""
+    return RuleResult(
+        rule=rule.id, title=rule.title, severity=rule.severity, status=status, reference=rule.reference, **fields
+    )
