@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from appliance.documents.findings import SEVERITIES, Finding, RuleResult, RuleStatus
 from appliance.preflight.facts import DOCUMENTS, Facts, missing, why_absent
-from appliance.preflight.rule import Found, Rule
+from appliance.preflight.rule import Found, Rule, Undecided
 
 MOST_PLACES = 3
 
@@ -33,7 +33,14 @@ def apply(rule: Rule, facts: Facts) -> RuleResult:
         known = known and any_value
     if not known:
         return not_checked(rule, facts, lacking)
-    findings = [finding(rule, found) for found in rule.check(facts)]
+    findings = []
+    try:
+        for found in rule.check(facts):
+            findings.append(finding(rule, found))
+    except Undecided as undecided:
+        lacking.append(undecided.place)
+    except Exception as error:  # a value in a saved report that no recon writes must not end the other rules
+        return result(rule, "not checked", reason=f"failed on these facts: {type(error).__name__}: {error}"[:300])
     if findings:
         findings.sort(key=lambda found: SEVERITIES.index(found.severity))
         return result(rule, "finding", findings=findings, missing=lacking)

@@ -17,6 +17,14 @@ class Found:
     fix: str | None = None
 
 
+class Undecided(Exception):
+    """Raised by a check whose facts are there, and yet do not tell. `place` is the fact that would."""
+
+    def __init__(self, place: str):
+        super().__init__(place)
+        self.place = place
+
+
 Check = Callable[[Facts], Iterable[str | Found]]
 
 

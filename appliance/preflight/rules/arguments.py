@@ -1,0 +1,341 @@
+"""The planned arguments: what the engine does not know, what contradicts itself, what the model or the GPU forbids."""
+
+from difflib import get_close_matches
+
+from appliance.engines.sglang.command import FIELD_OF_FLAG
+from appliance.preflight.conditions import CUDA_PLAN, PLAN, SPECULATION
+from appliance.preflight.facts import Facts
+from appliance.preflight.reading import ENVIRONMENTS, arguments, environments, number, release, sm_120
+from appliance.preflight.rule import Found, Undecided, rule
+
+NOT_FOR_SM_120 = ("fa3", "fa4", "flashmla", "cutlass_mla", "trtllm_mla", "trtllm_mha")
+"""Attention backends whose kernels are built for sm_90 or sm_100 alone (cuobjdump of the shipped binaries)."""
+FORBIDDEN_ON_SM_120 = {
+    "--enable-two-batch-overlap": "two streams at once crash while graphs are captured",
+    "--enable-single-batch-overlap": "two streams at once crash while graphs are captured",
+    "--cuda-graph-bs-prefill": "prefill graphs crash while they are captured",
+    "--cuda-graph-max-bs-prefill": "prefill graphs crash while they are captured",
+}
+FAST_DEEPEST = 3
+TOKENS_OF_LIMIT = "sparse decode: tokens a call"
+EP, DP = ("--ep-size", "--expert-parallel-size", "--ep"), ("--dp-size", "--data-parallel-size")
+SPEC_V2 = "SGLANG_ENABLE_SPEC_V2"
+WITHOUT_SPEC_V2 = (0, 5, 23)
+"""The first release that is known to have no such variable: its source was read."""
+
+
+def valued(worker, flags) -> float | None:
+    """The number that one of some flags of a worker has, or None."""
+    args = arguments(worker)
+    return next((number(args[flag]) for flag in flags if flag in args), None)
+
+
+@rule(
+    "unknown-flags",
+    "Arguments that the engine does not know",
+    "error",
+    needs=["plan", "engine.options"],
+    only_if=[PLAN],
+    fix="appliance recon engine --json | jq '.options[].flag'",
+    reference="Lei-010/hermes-agent, flags of another engine",
+)
+def unknown_flags(facts: Facts):
+    """A flag of another engine or release ends the server after the minutes that it takes to import everything."""
+    choices = {option.flag: option.choices for option in facts.engine.options}
+    known = choices.keys() | FIELD_OF_FLAG.keys()
+    for worker in facts.plan.workers:
+        for flag, value in arguments(worker).items():
+            if value and choices.get(flag) and value not in choices[flag]:
+                yield f"worker {worker.name}: {flag} {value}; the engine knows {', '.join(choices[flag])}"
+            if flag not in known and not any(name.startswith(flag) for name in known):
+                close = get_close_matches(flag, known, n=1)
+                yield f"worker {worker.name}: {flag}{f'; the engine has {close[0]}' if close else ''}"
+
+
+@rule(
+    "tp-is-not-gpus",
+    "A worker's tensor parallelism is not its number of GPUs",
+    "error",
+    needs=["plan"],
+    only_if=[CUDA_PLAN],
+    fix="tp_size = number of GPUs (divided by --pp-size)",
+    reference="Lei-010/hermes-agent, silent default",
+)
+def tp_is_not_gpus(facts: Facts):
+    """GPUs that are paid for and idle, or a rank without a GPU."""
+    for worker in facts.plan.workers:
+        stages = valued(worker, ("--pp-size", "--pipeline-parallel-size")) or 1
+        if worker.tp_size * stages != len(worker.gpus):
+            yield f"worker {worker.name}: TP {worker.tp_size} x PP {stages:.0f}, {len(worker.gpus)} GPUs"
+
+
+@rule(
+    "ep-over-tp",
+    "Expert parallelism wider than tensor parallelism",
+    "error",
+    needs=["plan"],
+    only_if=[PLAN],
+    fix="settings.ep-size = at most tp_size, and a divisor of it;",
+    reference="Lei-010/hermes-agent",
+)
+def ep_over_tp(facts: Facts):
+    """Experts are shared out among the ranks of the tensor-parallel group: there are no others."""
+    for worker in facts.plan.workers:
+        ep = valued(worker, EP)
+        if ep and (ep > worker.tp_size or worker.tp_size % ep):
+            yield f"worker {worker.name}: EP {ep:.0f}, TP {worker.tp_size}"
+
+
+@rule(
+    "dp-attention-without-dp",
+    "Data-parallel attention without data parallelism",
+    "error",
+    needs=["plan"],
+    only_if=[PLAN],
+    fix="settings.dp-size = a divisor of tp_size that is more than 1;",
+    reference="Lei-010/hermes-agent",
+)
+def dp_attention_without_dp(facts: Facts):
+    """`--enable-dp-attention` alone builds no group: the server runs as if it were not there."""
+    for worker in facts.plan.workers:
+        dp = valued(worker, DP) or 1
+        if "--enable-dp-attention" in arguments(worker) and (dp <= 1 or worker.tp_size % dp):
+            yield f"worker {worker.name}: --enable-dp-attention with DP {dp:.0f}, TP {worker.tp_size}"
+
+
+@rule(
+    "heads-do-not-divide",
+    "The model's heads or experts do not divide among the ranks",
+    "error",
+    needs=["plan", "model.heads"],
+    only_if=[PLAN],
+    fix="a tp_size that divides the number of heads (and ep-size that of experts)",
+    reference="SGLang, srt/layers/linear.py: divide()",
+)
+def heads_do_not_divide(facts: Facts):
+    """The server ends while it builds the model."""
+    experts = facts.model.experts.routed if facts.model.experts else None
+    for worker in facts.plan.workers:
+        attention = worker.tp_size
+        if "--enable-dp-attention" in arguments(worker):
+            attention = max(1, worker.tp_size // int(valued(worker, DP) or 1))
+        if facts.model.heads % attention:
+            yield f"worker {worker.name}: {facts.model.heads} heads over {attention} ranks"
+        ep = valued(worker, EP)
+        if ep and experts and experts % ep:
+            yield f"worker {worker.name}: {experts} experts over {ep:.0f} ranks"
+
+
+@rule(
+    "context-beyond-model",
+    "A context longer than the model's",
+    "error",
+    needs=["plan", "model.context_length"],
+    only_if=[PLAN],
+    fix="settings.context-length = the model's at most;",
+    reference="Lei-010/hermes-agent, the client says 1M and the server 409,600",
+)
+def context_beyond_model(facts: Facts):
+    """The engine refuses to start, or with its override serves positions that the model was never trained on."""
+    longest = max(facts.model.context_length, facts.model.context_length_scaled or 0)
+    for worker in facts.plan.workers:
+        wanted = number(arguments(worker).get("--context-length"))
+        if wanted and wanted > longest:
+            yield f"worker {worker.name}: --context-length {wanted:.0f}, the model's is {longest}"
+
+
+@rule(
+    "attention-backend-not-for-gpu",
+    "An attention backend without kernels for sm_120",
+    "error",
+    needs=["plan", "machine.gpus[].name"],
+    only_if=[CUDA_PLAN],
+    fix="leave the backend to the engine (dsv4 for DeepSeek-V4), or choose flashinfer or triton",
+    reference="ambientlight/deepseek-v4-flash-sm120",
+)
+def attention_backend_not_for_gpu(facts: Facts):
+    """ "Unsupported architecture for sparse decode", or no kernel image, at the first request."""
+    if not sm_120(facts.machine):
+        return
+    for worker in facts.plan.workers:
+        for flag, value in arguments(worker).items():
+            if flag.endswith("attention-backend") and value in NOT_FOR_SM_120:
+                yield f"worker {worker.name}: {flag} {value}"
+
+
+@rule(
+    "forbidden-on-gpu",
+    "Arguments that crash on sm_120",
+    "warning",
+    needs=["plan", "machine.gpus[].name"],
+    only_if=[CUDA_PLAN],
+    fix="leave it out",
+    reference="Lei-010/hermes-agent; sgl-project/sglang#28025; SGLang 0.5.23, PD trap of the fp4 indexer",
+)
+def forbidden_on_gpu(facts: Facts):
+    """Crashes while CUDA graphs are captured, or at the first forward pass, after minutes of loading."""
+    if not sm_120(facts.machine):
+        return
+    for worker in facts.plan.workers:
+        args = arguments(worker)
+        for flag, why in FORBIDDEN_ON_SM_120.items():
+            if flag in args:
+                yield f"worker {worker.name}: {flag}: {why}"
+        indexer = worker.env.get("SGLANG_OPT_USE_TILELANG_INDEXER", "1")
+        if "--enable-deepseek-v4-fp4-indexer" in args and indexer != "0":
+            why = "raises at the first forward pass unless SGLANG_OPT_USE_TILELANG_INDEXER=0"
+            yield f"worker {worker.name}: --enable-deepseek-v4-fp4-indexer: {why}"
+
+
+@rule(
+    "speculation-without-drafts",
+    "Speculation by layers that the model does not have",
+    "error",
+    needs=["plan", "model.mtp"],
+    only_if=[SPECULATION],
+    fix="DSPARK for V4-Flash-0731, EAGLE or NEXTN for checkpoints with MTP layers, or a --speculative-draft-model-path",
+    reference="vllm-project/vllm#41834",
+)
+def speculation_without_drafts(facts: Facts):
+    """The server fails while it loads, or drafts with weights that were never trained: BOS in mid-output."""
+    if facts.model.mtp.count is None:
+        raise Undecided("model.mtp.count")
+    for worker in facts.plan.workers:
+        args = arguments(worker)
+        method = args.get("--speculative-algorithm", "").upper()
+        own = "--speculative-draft-model-path" not in args
+        if method in ("EAGLE", "NEXTN", "MTP") and own and facts.model.mtp.count == 0:
+            yield f"worker {worker.name}: {method}; the checkpoint has no MTP layer ({facts.model.mtp.basis})"
+
+
+@rule(
+    "speculation-deep",
+    "Speculation deeper than has paid off",
+    "note",
+    needs=["plan"],
+    only_if=[SPECULATION],
+    fix="sweep --speculative-num-steps from 1 to 3 with `appliance bench`",
+    reference="vllm-project/recipes#967",
+)
+def speculation_deep(facts: Facts):
+    """Beyond three steps acceptance has fallen faster than the drafts grew: slower, with more memory."""
+    for worker in facts.plan.workers:
+        steps = valued(worker, ["--speculative-num-steps"])
+        if steps and steps > FAST_DEEPEST:
+            yield f"worker {worker.name}: {steps:.0f} steps"
+
+
+@rule(
+    "speculation-loads-twice",
+    "An engine that loads the model twice to speculate",
+    "warning",
+    needs=["plan"],
+    only_if=[SPECULATION],
+    fix=f'environment.{SPEC_V2} = "1";',
+    reference="local-inference-lab/rtx6kpro; sgl-project/sglang#11762",
+)
+def speculation_loads_twice(facts: Facts):
+    """Releases before the second speculative worker became the only one need a variable, or run out of memory."""
+    version = release(facts.plan.engine.version) or WITHOUT_SPEC_V2
+    for worker in facts.plan.workers:
+        speculates = "--speculative-algorithm" in arguments(worker)
+        if speculates and version < WITHOUT_SPEC_V2 and worker.env.get(SPEC_V2, "0") in ("0", ""):
+            yield f"worker {worker.name}: SGLang {facts.plan.engine.version}, {SPEC_V2} unset"
+
+
+@rule(
+    "speculation-over-kernel",
+    "More tokens a decode call than the sparse kernel takes",
+    "warning",
+    needs=["plan", "engine.limits"],
+    only_if=[SPECULATION, CUDA_PLAN],
+    fix="settings.max-running-requests = the kernel's tokens divided by draft tokens;",
+    reference="sgl-project/sglang#33407, #33943",
+)
+def speculation_over_kernel(facts: Facts):
+    """Drafts multiply the tokens of a call: beyond the kernel's bound it crashes or falls to the prefill kernel."""
+    limit = next((entry for entry in facts.engine.limits if entry.name == TOKENS_OF_LIMIT), None)
+    if limit is None:
+        return
+    if limit.values is None:
+        raise Undecided(f"engine.limits[{TOKENS_OF_LIMIT}].values")
+    for worker in facts.plan.workers:
+        drafts = valued(worker, ["--speculative-num-draft-tokens", "--speculative-dspark-block-size"])
+        requests = valued(worker, ["--max-running-requests", "--cuda-graph-max-bs-decode"])
+        if worker.role != "prefill" and drafts and requests and drafts * requests > max(limit.values):
+            said = f"{requests:.0f} requests x {drafts:.0f} drafts, the kernel takes {max(limit.values)} tokens"
+            yield f"worker {worker.name}: {said}"
+
+
+@rule(
+    "heads-without-kernel",
+    "No kernel for this number of heads a rank",
+    "warning",
+    needs=["plan", "model.heads", "engine.limits"],
+    only_if=[CUDA_PLAN],
+    fix="a tp_size for which there is an instance",
+    reference="vllm-project/vllm#55526, #56700",
+)
+def heads_without_kernel(facts: Facts):
+    """Heads are padded to the next instance, which costs a multiple, or the dispatch fails: an error beyond the most."""
+    known = {entry.name: entry.values for entry in facts.engine.limits if "heads a rank" in entry.name}
+    instances = next((values for name, values in known.items() if "instance" in name), None)
+    most = next((max(values) for name, values in known.items() if "at most" in name and values), None)
+    if known and instances is None:
+        raise Undecided("engine.limits[heads a rank].values")
+    for worker in facts.plan.workers:
+        heads = facts.model.heads // worker.tp_size
+        if most and heads > most:
+            yield Found(f"worker {worker.name}: {heads} heads a rank, at most {most}")
+        elif instances and heads not in instances:
+            yield f"worker {worker.name}: {heads} heads a rank; instances for {', '.join(map(str, instances))}"
+
+
+@rule(
+    "custom-chat-template",
+    "A chat template of one's own",
+    "warning",
+    needs=["plan"],
+    only_if=[PLAN],
+    fix="leave it out: the checkpoint's own template knows where reasoning begins and ends",
+    reference="ambientlight/rtx-pro-6000-bench",
+)
+def custom_chat_template(facts: Facts):
+    """Reasoning and tool calls are found by the template's markers: with another one they end up in the answer."""
+    for worker in facts.plan.workers:
+        for flag in ("--chat-template", "--hf-chat-template-name"):
+            if flag in arguments(worker):
+                yield f"worker {worker.name}: {flag} {arguments(worker)[flag]}"
+
+
+@rule(
+    "chat-template-missing",
+    "The checkpoint brings no chat template",
+    "warning",
+    needs=["model.chat_template"],
+    fix="serve /v1/completions only, or give --chat-template",
+    reference="sgl-project/sglang#3385",
+)
+def chat_template_missing(facts: Facts):
+    """The chat endpoint answers with an error, or with a default template that the model was not trained on."""
+    given = any("--chat-template" in arguments(worker) for worker in facts.plan.workers) if facts.plan else False
+    if facts.model.chat_template is False and not given:
+        yield f"{facts.model.path}: none in tokenizer_config.json, no chat_template file"
+
+
+@rule(
+    "device-order-wrong",
+    "CUDA_DEVICE_ORDER has a value that it does not know",
+    "error",
+    needs=[ENVIRONMENTS],
+    fix="CUDA_DEVICE_ORDER=PCI_BUS_ID",
+    reference="vllm-project/vllm#28572; NVIDIA, CUDA C programming guide: environment variables",
+)
+def device_order_wrong(facts: Facts):
+    """CUDA takes anything else for FASTEST_FIRST: GPU 0 is then another card than in every table of this machine."""
+    for where, env in environments(facts):
+        value = env.get("CUDA_DEVICE_ORDER")
+        if value is not None and value not in ("PCI_BUS_ID", "FASTEST_FIRST"):
+            yield f"{where}: CUDA_DEVICE_ORDER={value}"
+        elif value == "FASTEST_FIRST" and where.startswith("worker"):
+            yield Found(f"{where}: CUDA_DEVICE_ORDER={value}; the plan counts in bus order", severity="warning")
