@@ -115,9 +115,8 @@ def gather(wanted: Wanted, plan: Plan | None, given: list, roots: set[str]) -> F
     parts: dict[str, object] = {"plan": plan}
     for document in given:
         if isinstance(document, Recon):
-            parts |= {
-                name: getattr(document, name) for name in ("machine", "engine", "model") if getattr(document, name)
-            }
+            reports = {"machine": document.machine, "engine": document.engine, "model": document.model}
+            parts |= {name: report for name, report in reports.items() if report}
         else:
             kinds = {MachineReport: "machine", EngineReport: "engine", ModelReport: "model"}
             parts[kinds[type(document)]] = document

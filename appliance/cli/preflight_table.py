@@ -105,15 +105,17 @@ def not_checked_lines(results: list[RuleResult]) -> list[str]:
     unchecked = [result for result in results if result.status == "not checked"]
     absent = Counter(place for result in unchecked for place in result.missing if place in DOCUMENTS)
     lines = [f"not checked: {count} rules need {HOW_TO_GIVE[name]}" for name, count in sorted(absent.items())]
-    within = [result for result in unchecked if not set(result.missing) & set(DOCUMENTS)]
-    return lines + [f"not checked: {result.rule} {result.reason}" for result in within]
+    within: dict[str, list[str]] = {}
+    for result in unchecked:
+        if not set(result.missing) & set(DOCUMENTS):
+            within.setdefault(result.reason or "", []).append(result.rule)
+    return lines + [f"not checked: {', '.join(ids)}: {reason}" for reason, ids in within.items()]
 
 
 def summary(findings: Findings) -> str:
     """The count of everything in one line."""
     graves = Counter(finding.severity for result in findings.results for finding in result.findings)
     found = ", ".join(f"{graves[severity]} {severity}s" for severity in SEVERITIES)
-    rest = ", ".join(
-        f"{findings.count(status)} {status}" for status in ("ok", "does not apply", "not checked", "skipped")
-    )
+    others = ("ok", "does not apply", "not checked", "skipped")
+    rest = ", ".join(f"{findings.count(status)} {status}" for status in others)
     return f"{len(findings.results)} rules: {found}; {rest}"

@@ -1,12 +1,13 @@
 """Apply rules to facts. A rule whose facts are null is "not checked", whatever else holds."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from appliance.documents.findings import SEVERITIES, Finding, RuleResult, RuleStatus
 from appliance.preflight.facts import DOCUMENTS, Facts, missing, why_absent
 from appliance.preflight.rule import Found, Rule, Undecided
 
-MOST_PLACES = 3
+INDEX = re.compile(r"\[\d+\]")
 
 
 def evaluate(rules: Iterable[Rule], facts: Facts, skips: Mapping[str, str] | None = None) -> list[RuleResult]:
@@ -57,12 +58,12 @@ def finding(rule: Rule, found: str | Found) -> Finding:
 def not_checked(rule: Rule, facts: Facts, lacking: list[str]) -> RuleResult:
     """The result of a rule whose facts are not all there, with where they are missing and why."""
     lacking = list(dict.fromkeys(lacking))
-    words = []
-    for place in lacking[:MOST_PLACES]:
+    named: dict[str, str | None] = {}
+    for place in lacking:
         why = "no such document was given" if place in DOCUMENTS else why_absent(facts, place)
-        words.append(f"{place} ({why})" if why else place)
-    more = f" and {len(lacking) - MOST_PLACES} more" if len(lacking) > MOST_PLACES else ""
-    return result(rule, "not checked", reason=f"needs {', '.join(words)}{more}", missing=lacking)
+        named.setdefault(INDEX.sub("[]", place), why)
+    words = [f"{place} ({why})" if why else place for place, why in named.items()]
+    return result(rule, "not checked", reason=f"needs {', '.join(words)}", missing=lacking)
 
 
 def result(rule: Rule, status: RuleStatus, **fields) -> RuleResult:

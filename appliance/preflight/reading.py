@@ -85,7 +85,7 @@ def bridges_above_gpus(machine: MachineReport) -> list[PciDevice]:
 def arguments(worker: Worker) -> dict[str, str]:
     """A worker's other arguments by flag; "" for a switch. `--flag=value` counts as `--flag value`."""
     found: dict[str, str] = {}
-    for word, following in zip(worker.args, [*worker.args[1:], "--"], strict=True):
+    for word, following in zip(worker.args, [*worker.args[1:], "--"], strict=False):
         if word.startswith("--"):
             flag, mark, value = word.partition("=")
             found[flag] = value if mark else ("" if following.startswith("--") else following)
@@ -106,8 +106,14 @@ def number(text: str | None) -> float | None:
         return None
 
 
+def valued(worker: Worker, flags: Iterable[str]) -> float | None:
+    """The number that one of some flags of a worker has, or None."""
+    args = arguments(worker)
+    return next((number(args[flag]) for flag in flags if flag in args), None)
+
+
 def environments(facts: Facts) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each environment that decides what a worker sees, with where it is: the plan's, this login's, running engines'."""
+    """Each environment that decides what a worker sees, with whose it is: the plan's, this login's, engines'."""
     for worker in facts.plan.workers if facts.plan else []:
         yield f"worker {worker.name}", worker.env
     if facts.machine and facts.machine.environment is not None:

@@ -3,9 +3,9 @@
 from difflib import get_close_matches
 
 from appliance.engines.sglang.command import FIELD_OF_FLAG
-from appliance.preflight.conditions import CUDA_PLAN, PLAN, SPECULATION
+from appliance.preflight.conditions import CUDA_PLAN, PLAN
 from appliance.preflight.facts import Facts
-from appliance.preflight.reading import ENVIRONMENTS, arguments, environments, number, release, sm_120
+from appliance.preflight.reading import ENVIRONMENTS, arguments, environments, number, sm_120, valued
 from appliance.preflight.rule import Found, Undecided, rule
 
 NOT_FOR_SM_120 = ("fa3", "fa4", "flashmla", "cutlass_mla", "trtllm_mla", "trtllm_mha")
@@ -16,18 +16,7 @@ FORBIDDEN_ON_SM_120 = {
     "--cuda-graph-bs-prefill": "prefill graphs crash while they are captured",
     "--cuda-graph-max-bs-prefill": "prefill graphs crash while they are captured",
 }
-FAST_DEEPEST = 3
-TOKENS_OF_LIMIT = "sparse decode: tokens a call"
 EP, DP = ("--ep-size", "--expert-parallel-size", "--ep"), ("--dp-size", "--data-parallel-size")
-SPEC_V2 = "SGLANG_ENABLE_SPEC_V2"
-WITHOUT_SPEC_V2 = (0, 5, 23)
-"""The first release that is known to have no such variable: its source was read."""
-
-
-def valued(worker, flags) -> float | None:
-    """The number that one of some flags of a worker has, or None."""
-    args = arguments(worker)
-    return next((number(args[flag]) for flag in flags if flag in args), None)
 
 
 @rule(
@@ -47,7 +36,7 @@ def unknown_flags(facts: Facts):
         for flag, value in arguments(worker).items():
             if value and choices.get(flag) and value not in choices[flag]:
                 yield f"worker {worker.name}: {flag} {value}; the engine knows {', '.join(choices[flag])}"
-            if flag not in known and not any(name.startswith(flag) for name in known):
+            if flag not in known and sum(name.startswith(flag) for name in known) != 1:  # as argparse abbreviates
                 close = get_close_matches(flag, known, n=1)
                 yield f"worker {worker.name}: {flag}{f'; the engine has {close[0]}' if close else ''}"
 
@@ -188,86 +177,6 @@ def forbidden_on_gpu(facts: Facts):
 
 
 @rule(
-    "speculation-without-drafts",
-    "Speculation by layers that the model does not have",
-    "error",
-    needs=["plan", "model.mtp"],
-    only_if=[SPECULATION],
-    fix="DSPARK for V4-Flash-0731, EAGLE or NEXTN for checkpoints with MTP layers, or a --speculative-draft-model-path",
-    reference="vllm-project/vllm#41834",
-)
-def speculation_without_drafts(facts: Facts):
-    """The server fails while it loads, or drafts with weights that were never trained: BOS in mid-output."""
-    if facts.model.mtp.count is None:
-        raise Undecided("model.mtp.count")
-    for worker in facts.plan.workers:
-        args = arguments(worker)
-        method = args.get("--speculative-algorithm", "").upper()
-        own = "--speculative-draft-model-path" not in args
-        if method in ("EAGLE", "NEXTN", "MTP") and own and facts.model.mtp.count == 0:
-            yield f"worker {worker.name}: {method}; the checkpoint has no MTP layer ({facts.model.mtp.basis})"
-
-
-@rule(
-    "speculation-deep",
-    "Speculation deeper than has paid off",
-    "note",
-    needs=["plan"],
-    only_if=[SPECULATION],
-    fix="sweep --speculative-num-steps from 1 to 3 with `appliance bench`",
-    reference="vllm-project/recipes#967",
-)
-def speculation_deep(facts: Facts):
-    """Beyond three steps acceptance has fallen faster than the drafts grew: slower, with more memory."""
-    for worker in facts.plan.workers:
-        steps = valued(worker, ["--speculative-num-steps"])
-        if steps and steps > FAST_DEEPEST:
-            yield f"worker {worker.name}: {steps:.0f} steps"
-
-
-@rule(
-    "speculation-loads-twice",
-    "An engine that loads the model twice to speculate",
-    "warning",
-    needs=["plan"],
-    only_if=[SPECULATION],
-    fix=f'environment.{SPEC_V2} = "1";',
-    reference="local-inference-lab/rtx6kpro; sgl-project/sglang#11762",
-)
-def speculation_loads_twice(facts: Facts):
-    """Releases before the second speculative worker became the only one need a variable, or run out of memory."""
-    version = release(facts.plan.engine.version) or WITHOUT_SPEC_V2
-    for worker in facts.plan.workers:
-        speculates = "--speculative-algorithm" in arguments(worker)
-        if speculates and version < WITHOUT_SPEC_V2 and worker.env.get(SPEC_V2, "0") in ("0", ""):
-            yield f"worker {worker.name}: SGLang {facts.plan.engine.version}, {SPEC_V2} unset"
-
-
-@rule(
-    "speculation-over-kernel",
-    "More tokens a decode call than the sparse kernel takes",
-    "warning",
-    needs=["plan", "engine.limits"],
-    only_if=[SPECULATION, CUDA_PLAN],
-    fix="settings.max-running-requests = the kernel's tokens divided by draft tokens;",
-    reference="sgl-project/sglang#33407, #33943",
-)
-def speculation_over_kernel(facts: Facts):
-    """Drafts multiply the tokens of a call: beyond the kernel's bound it crashes or falls to the prefill kernel."""
-    limit = next((entry for entry in facts.engine.limits if entry.name == TOKENS_OF_LIMIT), None)
-    if limit is None:
-        return
-    if limit.values is None:
-        raise Undecided(f"engine.limits[{TOKENS_OF_LIMIT}].values")
-    for worker in facts.plan.workers:
-        drafts = valued(worker, ["--speculative-num-draft-tokens", "--speculative-dspark-block-size"])
-        requests = valued(worker, ["--max-running-requests", "--cuda-graph-max-bs-decode"])
-        if worker.role != "prefill" and drafts and requests and drafts * requests > max(limit.values):
-            said = f"{requests:.0f} requests x {drafts:.0f} drafts, the kernel takes {max(limit.values)} tokens"
-            yield f"worker {worker.name}: {said}"
-
-
-@rule(
     "heads-without-kernel",
     "No kernel for this number of heads a rank",
     "warning",
@@ -277,7 +186,7 @@ def speculation_over_kernel(facts: Facts):
     reference="vllm-project/vllm#55526, #56700",
 )
 def heads_without_kernel(facts: Facts):
-    """Heads are padded to the next instance, which costs a multiple, or the dispatch fails: an error beyond the most."""
+    """Heads are padded to the next instance, which costs a multiple, or the dispatch fails: an error past the most."""
     known = {entry.name: entry.values for entry in facts.engine.limits if "heads a rank" in entry.name}
     instances = next((values for name, values in known.items() if "instance" in name), None)
     most = next((max(values) for name, values in known.items() if "at most" in name and values), None)

@@ -3,7 +3,7 @@
 from appliance.preflight.conditions import GPUS
 from appliance.preflight.facts import Facts, absent
 from appliance.preflight.reading import cpus, name_list
-from appliance.preflight.rule import Found, Undecided, rule
+from appliance.preflight.rule import Undecided, rule
 
 SLOW_TO_FREEZING = ("btrfs", "zfs", "bcachefs")
 FAR = ("nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p", "overlay")
@@ -96,7 +96,7 @@ def memory_only_nodes(facts: Facts):
     without = [node.id for node in facts.machine.numa_nodes if node.cpus == ""]
     if without:
         count = len(facts.machine.numa_nodes)
-        yield f"{len(without)} of {count} nodes have no CPU: {', '.join(map(str, without[:6]))}{', ...' * (len(without) > 6)}"
+        yield f"{len(without)} of {count} nodes have no CPU: the first is node {without[0]}"
 
 
 @rule(
@@ -132,7 +132,7 @@ def gpu_node_unknown(facts: Facts):
     reference="rapidsai/dask-cuda#1358",
 )
 def affinity_is_not_the_nodes(facts: Facts):
-    """nvidia-smi inside a job shows the job's CPUs: taken for the machine's, they bind the next job to the wrong ones."""
+    """nvidia-smi inside a job shows the job's CPUs: taken for the machine's, they bind the next job wrongly."""
     of_node = {node.id: cpus(node.cpus) for node in facts.machine.numa_nodes if node.cpus}
     unlike = [
         gpu.index
@@ -150,13 +150,13 @@ def affinity_is_not_the_nodes(facts: Facts):
     "guest-without-topology",
     "A guest shows one NUMA node for many GPUs",
     "note",
-    needs=["machine.gpus[].numa_node", "machine.processor.hypervisor"],
+    needs=["machine.gpus[].numa_node", "machine.processor.cpus"],
     fix="pass NUMA nodes and PCIe roots through to the guest (vcpu and numa pinning, pxb-pcie)",
     reference="libvirt, domain XML: numatune and pcie-expander-bus",
 )
 def guest_without_topology(facts: Facts):
     """Binding to the only node of a guest binds to nothing: half of the memory may be the far socket's."""
     nodes = {gpu.numa_node for gpu in facts.machine.gpus}
-    if len(facts.machine.gpus) > 4 and len(nodes) == 1:
-        guest = facts.machine.processor.hypervisor
-        yield Found(f"{len(facts.machine.gpus)} GPUs on node {nodes.pop()}, in a guest of {guest}")
+    guest = facts.machine.processor.hypervisor
+    if guest and len(facts.machine.gpus) > 4 and len(nodes) == 1:
+        yield (f"{len(facts.machine.gpus)} GPUs on node {nodes.pop()}, in a guest of {guest}")

@@ -71,7 +71,8 @@ def cache_too_small(facts: Facts):
         share = number(arguments(worker).get("--mem-fraction-static")) or TIGHT
         free = memory * share - weights / MIB
         if 0 < free < need:
-            yield f"worker {worker.name}: {need:.0f} MiB a rank for {context:.0f} tokens, {free:.0f} MiB left by the weights"
+            said = f"{need:.0f} MiB a rank for {context:.0f} tokens, {free:.0f} MiB left by the weights"
+            yield f"worker {worker.name}: {said}"
 
 
 @rule(

@@ -127,7 +127,7 @@ def proxy_in_the_plan(facts: Facts):
     "containers-lose-gpus",
     "Containers may lose their GPUs when systemd reloads",
     "note",
-    needs=["machine.services", "machine.software.docker"],
+    needs=["machine.services"],
     only_if=[CUDA_PLAN],
     fix='virtualisation.docker.daemon.settings.exec-opts = [ "native.cgroupdriver=cgroupfs" ];  or use CDI devices',
     reference="NVIDIA/nvidia-container-toolkit#48",
@@ -136,4 +136,4 @@ def containers_lose_gpus(facts: Facts):
     """`systemctl daemon-reload` takes device access away from running containers under the systemd cgroup driver."""
     running = [service.name for service in facts.machine.services if service.name == "docker.service"]
     if running and any(service.active == "active" for service in facts.machine.services if service.name in running):
-        yield f"docker {facts.machine.software.docker} is active on a machine whose GPUs are planned for services"
+        yield f"docker {facts.machine.software.docker or ''} is active on a machine with GPUs planned for services"

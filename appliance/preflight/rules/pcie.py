@@ -4,15 +4,13 @@ import re
 
 from appliance.preflight.conditions import GPUS, SEVERAL_GPUS
 from appliance.preflight.facts import Facts
-from appliance.preflight.reading import bridges_above_gpus, gpu_links, is_nvlink, name_list, sm_120
+from appliance.preflight.reading import bridges_above_gpus
 from appliance.preflight.rule import Found, Undecided, rule
 
 REDIRECTS = {"TransBlk", "ReqRedir", "CmpltRedir", "EgressCtrl"}
 OFF = re.compile(r"(?:^|\s)(?:(?:amd_|intel_)?iommu=off|iommu=pt|iommu\.passthrough=1)(?:\s|$)")
 ON = re.compile(r"(?:^|\s)(?:intel_iommu=on|amd_iommu=force_enable|iommu=force)(?:\s|$)")
 MANY_CORRECTABLE = 1000
-CUBE_MESH = 2
-"""V100 machines have one link between some pairs and two between others, by design."""
 CLEAR_ACS = "setpci -s BRIDGE ECAP_ACS+6.w=0000, for each bridge, in a oneshot unit before the workers"
 IOMMU_FIX = 'boot.kernelParams = [ "iommu=pt" ];  (or "amd_iommu=off" on a host without guests)'
 
@@ -92,7 +90,7 @@ def iommu_with_acs(facts: Facts):
     reference="NVIDIA/nccl#1999, NVIDIA/nccl#2079",
 )
 def acs_redirects_peers(facts: Facts):
-    """Peer bandwidth halves where a switch may not forward between its own ports. Only root ports: no switch is involved."""
+    """Peer bandwidth halves where a switch may not forward between its own ports. A note for root ports alone."""
     for line in redirecting(facts):
         yield Found(line, severity="note" if "(root port)" in line else None)
 
@@ -129,7 +127,8 @@ def pcie_errors(facts: Facts):
         raise Undecided("machine.pci_devices[].aer")
     for device in counted:
         if device.aer.nonfatal or device.aer.fatal:
-            yield f"{device.address} ({device.kind}): {device.aer.fatal or 0} fatal, {device.aer.nonfatal or 0} nonfatal"
+            counts = f"{device.aer.fatal or 0} fatal, {device.aer.nonfatal or 0} nonfatal"
+            yield f"{device.address} ({device.kind}): {counts}"
         elif (device.aer.correctable or 0) >= MANY_CORRECTABLE:
             yield Found(f"{device.address} ({device.kind}): {device.aer.correctable} correctable", severity="note")
 
@@ -144,71 +143,8 @@ def pcie_errors(facts: Facts):
     reference="NVIDIA/open-gpu-kernel-modules#1151; local-inference-lab/rtx6kpro",
 )
 def pcie_power_saving(facts: Facts):
-    """Links that go to sleep have been seen not to come back (Xid 79), and cost 14 us instead of 0.4 us a peer access."""
+    """Links that go to sleep have been seen not to come back (Xid 79), and cost 14 us, not 0.4, a peer access."""
     words = facts.machine.kernel_settings.cmdline.split()
     lacking = [word for word in ("pcie_aspm=off", "pcie_port_pm=off") if word not in words]
     if lacking:
         yield f"kernel command line without {' and '.join(lacking)}"
-
-
-@rule(
-    "bar1-small",
-    "BAR1 is smaller than the GPU's memory",
-    "error",
-    needs=["machine.gpus[].bar1_mib", "machine.gpus[].memory_mib"],
-    only_if=[SEVERAL_GPUS],
-    fix="BIOS: Above 4G decoding and Resizable BAR; workstation cards: displaymodeselector --gpumode compute",
-    reference="local-inference-lab/rtx6kpro, hardware",
-)
-def bar1_small(facts: Facts):
-    """Without a BAR over all of the memory there is no peer access: each transfer goes through the host.
-
-    GeForce cards have no peer access with the stock driver whatever their BAR: a warning for them.
-    """
-    for gpu in facts.machine.gpus:
-        if gpu.bar1_mib and gpu.memory_mib and gpu.bar1_mib < gpu.memory_mib:
-            consumer = "GeForce" in (gpu.name or "")
-            said = f"GPU {gpu.index}: BAR1 {gpu.bar1_mib} MiB, memory {gpu.memory_mib} MiB"
-            yield Found(said, severity="warning" if consumer else None)
-
-
-@rule(
-    "peer-mailbox",
-    "Peer access may go through the driver's mailbox",
-    "note",
-    needs=["machine.kernel_settings.nvidia_parameters", "machine.links"],
-    only_if=[SEVERAL_GPUS],
-    fix='boot.extraModprobeConfig = "options nvidia NVreg_RegistryDwords=\\"ForceP2P=0x11;RMForceP2PType=1\\"";  '
-    "then measure with --probe",
-    reference="noonghunna/club-3090; local-inference-lab/rtx6kpro",
-)
-def peer_mailbox(facts: Facts):
-    """On boards without a PCIe switch, sm_120 cards fall back to a slow path: custom all-reduce 15 times slower, or off."""
-    wide = {gpu.index for gpu in sm_120(facts.machine)}
-    pairs = [pair for pair, kind in gpu_links(facts.machine).items() if kind in ("PHB", "NODE") and set(pair) <= wide]
-    forced = "ForceP2P" in facts.machine.kernel_settings.nvidia_parameters.get("RegistryDwords", "")
-    if pairs and not forced:
-        yield f"{len(pairs)} pairs without a switch between them (first {name_list(pairs[0])}), no ForceP2P key"
-
-
-@rule(
-    "nvlink-uneven",
-    "NVLink is not the same between all of its pairs",
-    "warning",
-    needs=["machine.links"],
-    only_if=[SEVERAL_GPUS],
-    fix="nvidia-smi nvlink --status -i GPU; reseat the bridge, or reset the GPU that lost a link",
-    reference="NVIDIA, NVML API: NvLink",
-)
-def nvlink_uneven(facts: Facts):
-    """One link down slows every collective over that pair, and nothing says so."""
-    counts: dict[str, list[tuple[int, int]]] = {}
-    for pair, kind in gpu_links(facts.machine).items():
-        if is_nvlink(kind):
-            counts.setdefault(kind, []).append(pair)
-    widest = max((int(kind[2:]) for kind in counts), default=0)
-    if len(counts) > 1 and widest > CUBE_MESH:
-        fewest = min(counts, key=lambda kind: int(kind[2:]))
-        most = max(counts, key=lambda kind: int(kind[2:]))
-        pairs = ", ".join(f"{a}-{b}" for a, b in counts[fewest][:4])
-        yield f"{fewest} for GPU pairs {pairs}, {most} elsewhere"
