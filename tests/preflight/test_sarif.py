@@ -9,6 +9,7 @@ from appliance.preflight.sarif import sarif
 from tests.helpers.healthy import facts, with_gpu
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}}
+DESCRIPTIONS = dict.fromkeys(["shortDescription", "fullDescription", "help"], TEXT)
 STANDARD = {
     "type": "object",
     "required": ["version", "runs"],
@@ -34,11 +35,9 @@ STANDARD = {
                                         "items": {
                                             "type": "object",
                                             "required": ["id"],
-                                            "properties": {
-                                                "shortDescription": TEXT,
-                                                "fullDescription": TEXT,
-                                                "help": TEXT,
-                                            },
+                                            "properties": dict.fromkeys(
+                                                ["shortDescription", "fullDescription", "help"], TEXT
+                                            ),
                                         },
                                     }
                                 },
