@@ -128,7 +128,7 @@ def gather(wanted: Wanted, plan: Plan | None, given: list, roots: set[str]) -> F
     if wanted.host:
         return Facts(machine=recon_machine.read(machine), plan=plan)
     if wanted.probe or wanted.only_probe:
-        roots = roots | {"machine"}
+        roots = roots | {"machine", "model"}
     model = wanted.model or (plan.model.path if plan and Path(plan.model.path).is_dir() else None)
     return Facts(plan=plan, **look(machine, model, roots))
 
@@ -136,9 +136,12 @@ def gather(wanted: Wanted, plan: Plan | None, given: list, roots: set[str]) -> F
 def look(machine, model: str | None, roots: set[str]) -> dict[str, object]:
     """Reports of this machine by name, made side by side: the engine's only where a rule looks at it."""
     from appliance.cli import recon_all, recon_machine
+    from appliance.recon.model.inspect import Wanted as ModelWanted
+    from appliance.recon.model.inspect import inspect
 
-    if "engine" not in roots and not (model and "model" in roots):
-        return {"machine": recon_machine.read(machine)} if "machine" in roots else {}
+    if "engine" not in roots:
+        found = {"machine": recon_machine.read(machine)} if "machine" in roots else {}
+        return found | ({"model": inspect(model, ModelWanted())} if model and "model" in roots else {})
     found = recon_all.read(machine, model, None, None)
     return {"machine": found.machine, "engine": found.engine, "model": found.model}
 

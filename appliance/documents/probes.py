@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from appliance.documents.base import Document, Part
 
-Unit = Literal["MB/s", "GB/s", "us", "count", "none"]
+Unit = Literal["MB/s", "GB/s", "us", "s", "count", "none"]
 
 
 class Measure(Part):
