@@ -63,6 +63,8 @@ class LiveProbe:
     """Why it does not apply to a subject, or None."""
     specify: Callable[[Subject], dict]
     environment: Callable[[Subject], dict[str, str]] = Subject.environment
+    tidy: Callable[[dict], None] = lambda specification: None
+    """Takes away what a killed process would leave behind, by the specification that it was given."""
     on_gpu: bool = False
 
 

@@ -50,6 +50,7 @@ def run(probe: LiveProbe, subject: Subject) -> ProbeResult:
 
 def lines_of(probe: LiveProbe, subject: Subject, limit: float) -> tuple[list[dict], int | None, str]:
     """(what the child told, its exit code or None where it was killed, its standard error). Raises OSError."""
+    specification = probe.specify(subject)
     process = start(
         [sys.executable, "-W", "ignore", "-m", probe.module],
         stdin=subprocess.PIPE,
@@ -64,7 +65,7 @@ def lines_of(probe: LiveProbe, subject: Subject, limit: float) -> tuple[list[dic
     for reader in readers:
         reader.start()
     try:
-        process.stdin.write(json.dumps(probe.specify(subject)).encode())
+        process.stdin.write(json.dumps(specification).encode())
         process.stdin.close()
     except BrokenPipeError:
         pass  # it ended at once: its exit code says so
@@ -76,6 +77,7 @@ def lines_of(probe: LiveProbe, subject: Subject, limit: float) -> tuple[list[dic
         ending = None
     finally:
         end(process)
+        probe.tidy(specification)
     return list(lines), ending, b"".join(errors).decode(errors="replace")
 
 
