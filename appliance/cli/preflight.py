@@ -28,6 +28,14 @@ from appliance.cli.recon_machine import host_option, models_option
 @click.option("--probe", is_flag=True, help="Measure this machine as well: links, memory, disk, KV transfer, ports.")
 @click.option("--only-probe", metavar="PROBE", multiple=True, help="Run this probe only; may be given again.")
 @click.option(
+    "--patience",
+    metavar="FACTOR",
+    type=click.FloatRange(min=0.1, max=100),
+    default=1.0,
+    show_default=True,
+    help="Give each probe this many times its limit; for a busy machine.",
+)
+@click.option(
     "--against", type=click.Path(path_type=Path), help="An earlier run to compare with.  [default: the last one]"
 )
 @click.option("--format", "form", type=click.Choice(["table", "json", "sarif"]), default="table", show_default=True)

@@ -33,6 +33,7 @@ class Wanted:
     skip: tuple[str, ...]
     probe: bool
     only_probe: tuple[str, ...]
+    patience: float
     against: Path | None
     state_dir: Path
 
@@ -56,7 +57,7 @@ def run(wanted: Wanted) -> Checked:
     if wanted.probe or wanted.only_probe:
         from appliance.preflight.measure import measured
 
-        facts = measured(facts, wanted.only_probe, wanted.state_dir, wanted.against, say)
+        facts = measured(facts, wanted.only_probe, wanted.state_dir, wanted.against, say, wanted.patience)
     findings = Findings(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         appliance_version=version("appliance"),
