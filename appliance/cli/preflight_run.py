@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -97,12 +98,20 @@ def read_document(name: str) -> Recon | MachineReport | EngineReport | ModelRepo
 
     data = sys.stdin.buffer.read() if name == "-" else read_file(Path(name))
     where = "stdin" if name == "-" else name
-    if data.lstrip()[:1] == b"{":
-        text = data.decode(errors="replace")
-        for document in (Recon, EngineReport, ModelReport):
-            if f'"kind": "{document.KIND}"' in text[:200] or f'"kind":"{document.KIND}"' in text[:200]:
-                return document.parse(text, where)
+    kind = kind_of(data)
+    for document in (Recon, EngineReport, ModelReport):
+        if kind == document.KIND:
+            return document.parse(data.decode(errors="replace"), where)
     return report_from(data, where)
+
+
+def kind_of(data: bytes) -> str | None:
+    """What kind of document JSON text says it is; None for any other text."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return found.get("kind") if isinstance(found, dict) else None
 
 
 def roots_of(rules: Iterable[Rule]) -> set[str]:

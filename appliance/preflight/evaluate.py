@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from appliance.documents.findings import SEVERITIES, Finding, RuleResult, RuleStatus
 from appliance.preflight.facts import DOCUMENTS, Facts, missing, why_absent
-from appliance.preflight.rule import Found, Rule, Undecided
+from appliance.preflight.rule import DoesNotApply, Found, Rule, Undecided
 
 INDEX = re.compile(r"\[\d+\]")
 
@@ -38,6 +38,8 @@ def apply(rule: Rule, facts: Facts) -> RuleResult:
     try:
         for found in rule.check(facts):
             findings.append(finding(rule, found))
+    except DoesNotApply as why:
+        return result(rule, "does not apply", reason=str(why))
     except Undecided as undecided:
         lacking.append(undecided.place)
     except Exception as error:  # a value in a saved report that no recon writes must not end the other rules

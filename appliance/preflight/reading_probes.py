@@ -2,12 +2,14 @@
 
 from appliance.documents.probes import Measure, ProbeResult
 from appliance.preflight.facts import Facts
-from appliance.preflight.rule import Undecided
+from appliance.preflight.rule import DoesNotApply, Undecided
 
 
 def result(facts: Facts, probe: str) -> ProbeResult:
-    """A probe's result. Raises Undecided where it did not measure."""
+    """A probe's result. Raises Undecided where it did not measure, DoesNotApply where it had nothing to measure."""
     found = facts.probes.result(probe)
+    if found is not None and found.status == "does not apply":
+        raise DoesNotApply(found.reason)
     if found is None or not (found.measures or found.facts):
         raise Undecided(f"probes.results[{probe}]")
     return found

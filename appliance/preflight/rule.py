@@ -25,6 +25,10 @@ class Undecided(Exception):
         self.place = place
 
 
+class DoesNotApply(Exception):
+    """Raised by a check that has nothing to look at here, with why."""
+
+
 Check = Callable[[Facts], Iterable[str | Found]]
 
 

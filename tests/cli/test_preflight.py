@@ -70,6 +70,13 @@ def test_pasted_text_is_read_from_stdin_too(saved):
     assert done.returncode == 0 and "1 does not apply" in done.stdout
 
 
+def test_a_report_is_known_by_its_kind_wherever_that_stands(saved):
+    text = json.loads((saved / "engine.json").read_text())
+    (saved / "sorted.json").write_text(json.dumps(text, sort_keys=True, separators=(",", ":")))
+    words = ["--from", saved / "sorted.json", "--plan", saved / "plan.json", "--only", "unknown-flags"]
+    assert "1 ok" in appliance("preflight", *words).stdout
+
+
 def test_sarif_is_one_json_document(saved):
     done = appliance("preflight", "--from", saved / "small.json", "--format", "sarif")
     assert done.returncode == 1

@@ -56,6 +56,7 @@ PROBE = LiveProbe(
     why_not=why_not,
     specify=specify,
     tidy=tidy,
+    on_gpu=True,
 )
 
 
@@ -71,7 +72,7 @@ def main(spec: dict, teller: Teller) -> None:
         teller.doing(f"taking it in {spec['roles'][1]['unit']}")
         sides.append(started("take", spec["roles"][1], settings[1], spec))
         for name, (well, words) in sides[1].ask(offer)["taken"].items():
-            teller.measure(name, int(well), "count")
+            teller.measure(name, int(well), "none")
             teller.fact(name, words)
     finally:
         for side in sides:

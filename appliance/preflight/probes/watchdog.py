@@ -16,7 +16,8 @@ LAST_WORDS = 300
 def run(probe: LiveProbe, subject: Subject) -> ProbeResult:
     """The result of a probe, at its limit at the latest. Never raises."""
     limit = probe.limit_s * subject.patience
-    device = subject.device() if probe.on_gpu else "cpu"
+    has_gpu = bool(subject.machine.gpus) or subject.simulated is not None
+    device = subject.device() if probe.on_gpu and has_gpu else "cpu"
 
     def result(status: str, seconds: float = 0.0, **fields) -> ProbeResult:
         return ProbeResult(

@@ -3,12 +3,18 @@
 from appliance.preflight.conditions import GPUS, SEVERAL_GPUS
 from appliance.preflight.facts import Facts
 from appliance.preflight.reading import capability, name_list
-from appliance.preflight.rule import Found, rule
+from appliance.preflight.rule import Condition, Found, rule
 
 HOT_C = 85
 IDLE_MIB = 1024
 """What an idle driver, a display and monitoring take; an engine takes far more."""
 FEW = 4
+
+ON_THE_BUS = Condition(
+    ("machine.gpus",),
+    lambda facts: bool(facts.machine.gpus or facts.machine.gpus_without_driver),
+    "there is no NVIDIA GPU on the bus",
+)
 
 
 @rule(
@@ -16,6 +22,7 @@ FEW = 4
     "GPUs on the bus that the driver does not show",
     "error",
     needs=["machine.gpus_without_driver"],
+    only_if=[ON_THE_BUS],
     fix="journalctl -k -g 'NVRM|Xid'; nvidia-smi -r, then power the machine off and on; vfio-pci holds some on purpose",
     reference="Lei-010/hermes-agent",
 )

@@ -119,6 +119,16 @@ def test_a_probe_that_did_not_measure_leaves_its_rules_unchecked(id):
     assert apply(PROBED[id], facts(probes=empty, plan=plan())).status == "not checked"
 
 
+@pytest.mark.parametrize("id", PROBED.keys() - {"probe-hung", "probe-slower-than-before"})
+def test_a_probe_that_does_not_apply_is_no_gap(id):
+    results = [
+        result.model_copy(update={"status": "does not apply", "reason": "no GPU"}) for result in record().results
+    ]
+    probes = ProbeRecord(date="2026-12-01", results=results)
+    result = apply(PROBED[id], facts(probes=probes))
+    assert (result.status, result.reason) == ("does not apply", "no GPU")
+
+
 def test_a_link_that_was_measured_on_another_device_is_not_compared():
     slower, other = record("peers", {"GPU0 -> GPU4 read": 1}), record("peers", device="another GPU")
     assert apply(PROBED["probe-slower-than-before"], facts(probes=slower, earlier=other)).status == "ok"
