@@ -68,6 +68,7 @@ def run(wanted: Wanted) -> Checked:
         probes=facts.probes,
     )
     place = wanted.from_files[0] if wanted.from_files else wanted.host or "this-machine"
+    place = "stdin" if place == "-" else place
     return Checked(findings, rules, place)
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from appliance.documents.findings import SEVERITIES, Finding, RuleResult, RuleStatus
+from appliance.errors import CONTROL
 from appliance.preflight.facts import DOCUMENTS, Facts, missing, why_absent
 from appliance.preflight.rule import DoesNotApply, Found, Rule, Undecided
 
@@ -54,7 +55,8 @@ def finding(rule: Rule, found: str | Found) -> Finding:
     """A check's evidence with the rule's own severity and fix where it has no other."""
     if isinstance(found, str):
         found = Found(found)
-    return Finding(severity=found.severity or rule.severity, evidence=found.evidence, fix=found.fix or rule.fix)
+    evidence = CONTROL.sub("?", found.evidence)  # it quotes what somebody's report holds: it stays one line
+    return Finding(severity=found.severity or rule.severity, evidence=evidence, fix=found.fix or rule.fix)
 
 
 def not_checked(rule: Rule, facts: Facts, lacking: list[str]) -> RuleResult:

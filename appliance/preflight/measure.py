@@ -47,7 +47,7 @@ def measured(
 
     Never two probes at once: they would measure each other. The record is saved below `state_dir`.
     """
-    earlier = earlier_record(state_dir, against)
+    earlier = earlier_record(state_dir, against, say)
     if facts.machine is None:
         raise InputError("this machine could not be looked at; expected a report of it before it is probed")
     path = facts.plan.model.path if facts.plan else (facts.model.path if facts.model else None)
@@ -81,9 +81,16 @@ def keep(record: ProbeRecord, state_dir: Path) -> None:
     record.write(folder(state_dir) / LAST)
 
 
-def earlier_record(state_dir: Path, against: Path | None) -> ProbeRecord | None:
-    """The record to compare with; None where there is none yet. Raises InputError for one that cannot be read."""
+def earlier_record(state_dir: Path, against: Path | None, say: Callable[[str], None]) -> ProbeRecord | None:
+    """The record to compare with; None where there is none yet, or the last one cannot be read.
+
+    Raises InputError where the one that was asked for cannot be read.
+    """
     if against is not None:
         return ProbeRecord.read(against)
     last = folder(state_dir) / LAST
-    return ProbeRecord.read(last) if last.exists() else None
+    try:
+        return ProbeRecord.read(last) if last.exists() else None
+    except InputError as error:
+        say(f"nothing to compare with: {error}")
+        return None

@@ -76,6 +76,14 @@ def test_an_incomplete_probe_is_exit_code_3_unless_something_graver_was_found():
     assert exit_code(findings.model_copy(update={"probes": None})) == 0
 
 
+def test_a_last_run_that_cannot_be_read_is_said_and_passed_over(tmp_path):
+    (tmp_path / "probes").mkdir()
+    (tmp_path / "probes/last.json").write_text("half a rec")
+    words = ["--only-probe", "memory", "--only", "probe-node-memory", "--patience", "6"]
+    done = appliance("preflight", "--state-dir", tmp_path, *words)
+    assert done.returncode == 0 and "nothing to compare with" in done.stderr
+
+
 def test_bad_words_about_probes_are_refused(tmp_path):
     assert "no probe is called 'no-such'" in refused("preflight", "--only-probe", "no-such", "--state-dir", tmp_path)
     (tmp_path / "old.json").write_text("{}")

@@ -97,6 +97,12 @@ def test_findings_are_sorted_by_severity():
     assert [finding.severity for finding in result.findings] == ["error", "note"]
 
 
+def test_evidence_that_quotes_a_hostile_report_stays_one_line():
+    changed = with_gpu(0, name="NVIDIA\n\x1b[2JH200")
+    (result,) = evaluate([find("gpus-unlike")], changed)
+    assert "NVIDIA??[2JH200" in result.findings[0].evidence
+
+
 def test_a_rule_that_is_left_out_records_the_reason():
     (result,) = evaluate([find("bar1-small")], with_gpu(0, bar1_mib=256), {"bar1-small": "no peer access wanted"})
     assert (result.status, result.reason, result.findings) == ("skipped", "no peer access wanted", [])

@@ -57,7 +57,10 @@ def weights_do_not_fit(facts: Facts):
     reference="SGLang, srt/model_executor: pool configurator",
 )
 def cache_too_small(facts: Facts):
-    """The server starts, and refuses every request that is as long as it promised."""
+    """The server starts, and refuses every request that is as long as it promised.
+
+    An error for a context length that was planned, a warning for the model's own.
+    """
     for worker in facts.plan.workers:
         memory, weights = smallest_memory(facts, worker), weights_a_rank(facts, worker)
         context = number(arguments(worker).get("--context-length")) or facts.model.context_length
@@ -66,13 +69,14 @@ def cache_too_small(facts: Facts):
             continue
         fp8 = arguments(worker).get("--kv-cache-dtype", "").startswith("fp8") or facts.model.kv_cache.declared_dtype
         a_token = sizes.get("fp8" if fp8 else "bf16") or min(sizes.values())
-        shared = 1 if facts.model.kv_cache.replicated else worker.tp_size
+        shared = 1 if facts.model.kv_cache.replicated else min(worker.tp_size, facts.model.kv_heads or worker.tp_size)
         need = context * a_token / shared / MIB
         share = number(arguments(worker).get("--mem-fraction-static")) or TIGHT
         free = memory * share - weights / MIB
         if 0 < free < need:
             said = f"{need:.0f} MiB a rank for {context:.0f} tokens, {free:.0f} MiB left by the weights"
-            yield f"worker {worker.name}: {said}"
+            promised = "--context-length" in arguments(worker)
+            yield Found(f"worker {worker.name}: {said}", severity=None if promised else "warning")
 
 
 @rule(

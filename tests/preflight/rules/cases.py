@@ -290,7 +290,9 @@ CASES: dict[str, tuple[Facts, str]] = {
         "100136 MiB of weights a rank, 97887 MiB a GPU",
     ),
     "cache-too-small": (
-        facts(model=model(ranks=[RankBytes(tp=4, ep=1, bytes=93_000_000_000)])),
+        facts(
+            model=model(ranks=[RankBytes(tp=4, ep=1, bytes=93_000_000_000)]), plan=both("--context-length", "1048576")
+        ),
         "3850 MiB a rank for 1048576 tokens",
     ),
     "memory-share-tight": (facts(plan=both("--mem-fraction-static", "0.97")), "--mem-fraction-static 0.97"),
