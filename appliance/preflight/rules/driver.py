@@ -87,7 +87,7 @@ def uvm_not_loaded(facts: Facts):
     reference="local-inference-lab/rtx6kpro, host settings",
 )
 def uvm_hmm_on(facts: Facts):
-    """Every unmapping in the process is passed on to the driver: stalls of seconds while weights are read."""
+    """The driver then follows every change of the process's page tables (MMU notifiers), and has been seen to stall."""
     for module in facts.machine.kernel_settings.modules:
         parameters = module.parameters or {}
         if module.name == "nvidia_uvm" and parameters.get("uvm_disable_hmm") in ("N", "0"):

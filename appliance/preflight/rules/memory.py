@@ -8,8 +8,9 @@ from appliance.preflight.rule import Found, Undecided, rule
 
 MIB = 2**20
 CONTEXT_MIB = 1_500
-"""A CUDA context, NCCL's buffers and the allocator's leftovers: what an idle rank holds (H200, SGLang 0.5.23)."""
+"""Room for a CUDA context and NCCL's buffers: an allowance, chosen and not measured."""
 TIGHT = 0.93
+"""Above the shares that public reports of sm_120 serve with; where the line is depends on model and batch."""
 FULL = 1.0
 
 
