@@ -1,6 +1,7 @@
 """The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
 
 from appliance.documents.base import Document, Part, write_whole
+from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
     ArchGate,
     Binary,
@@ -21,8 +22,9 @@ from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
 from appliance.documents.recon import Recon
-from appliance.documents.run import Check, Distribution, RunRecord, ServeCell
+from appliance.documents.run import Distribution, RunRecord, ServeCell
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
+from appliance.documents.verification import Check, Verification
 
 DOCUMENTS: dict[str, type[Document]] = {
     document.KIND: document
@@ -38,6 +40,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         RunRecord,
         RunState,
         Status,
+        Verification,
     )
 }
 
@@ -45,7 +48,10 @@ __all__ = [
     "DOCUMENTS",
     "ArchGate",
     "Binary",
+    "Bound",
     "Check",
+    "CostedTopology",
+    "CostedWorker",
     "Distribution",
     "Document",
     "EngineReport",
@@ -73,6 +79,7 @@ __all__ = [
     "ProbeResult",
     "ProcessState",
     "ProcessStatus",
+    "RankMemory",
     "Recon",
     "Router",
     "RuleResult",
@@ -84,6 +91,7 @@ __all__ = [
     "Tool",
     "TransferBackend",
     "TransportModule",
+    "Verification",
     "Worker",
     "write_whole",
 ]
