@@ -113,17 +113,18 @@ def valued(worker: Worker, flags: Iterable[str]) -> float | None:
 
 
 def environments(facts: Facts) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each environment that decides what a worker sees, with whose it is: the plan's, this login's, engines'."""
+    """Each environment that a worker may get, with whose it is: the plan's, this login's, units', running engines'."""
     for worker in facts.plan.workers if facts.plan else []:
         yield f"worker {worker.name}", worker.env
     if facts.machine and facts.machine.environment is not None:
         yield "the environment", facts.machine.environment
+    yield from ((facts.machine.unit_environments or {}) if facts.machine else {}).items()
     for engine in (facts.machine.engines or []) if facts.machine else []:
         if engine.environment is not None:
             yield f"{engine.name} (pid {engine.pid})", engine.environment
 
 
-ENVIRONMENTS = "plan|machine.environment|machine.engines"
+ENVIRONMENTS = "plan|machine.environment|machine.unit_environments|machine.engines"
 """The need of a rule that looks at them: one is enough to find something."""
 
 

@@ -22,19 +22,17 @@ class Subject:
     """Tests only: a simulated device in place of CUDA, with the bandwidth of each pair in GB/s."""
 
     def gpus(self) -> list[int]:
-        """The GPUs of the plan, in its order, or all of the machine's."""
+        """The GPUs of the plan, in its order, or all of the machine's; each once."""
         planned = [gpu for worker in self.workers() for gpu in worker.gpus]
-        return planned if self.plan else [gpu.index for gpu in self.machine.gpus]
+        return list(dict.fromkeys(planned)) if self.plan else [gpu.index for gpu in self.machine.gpus]
 
     def workers(self) -> list[Worker]:
         """The plan's workers."""
         return list(self.plan.workers) if self.plan else []
 
     def rank_map(self) -> list[tuple[int, int]]:
-        """(source, target) GPU of each rank that sends its KV cache, from prefill to decode."""
-        prefill = [worker for worker in self.workers() if worker.role == "prefill"]
-        decode = [worker for worker in self.workers() if worker.role == "decode"]
-        return [pair for a in prefill for b in decode for pair in zip(a.gpus, b.gpus, strict=False)]
+        """(source, target) GPU of each rank that sends its KV cache; none without a plan that parts the two."""
+        return self.plan.rank_pairs() if self.plan else []
 
     def device(self) -> str:
         """What GPU probes run on, by name."""

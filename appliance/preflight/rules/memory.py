@@ -44,8 +44,10 @@ def weights_do_not_fit(facts: Facts):
     """Out of memory after the minutes that the load takes. Scales kept as fp32 have added 16 GB a rank."""
     for worker in facts.plan.workers:
         memory, weights = smallest_memory(facts, worker), weights_a_rank(facts, worker)
-        if memory and weights and weights / MIB + CONTEXT_MIB >= memory:
-            yield f"worker {worker.name}: {weights / MIB:.0f} MiB of weights a rank, {memory} MiB a GPU"
+        holders = [other for other in facts.plan.workers if set(other.gpus) & set(worker.gpus)]
+        if memory and weights and len(holders) * (weights / MIB + CONTEXT_MIB) >= memory:
+            copies = f" in each of {len(holders)} workers" if len(holders) > 1 else ""
+            yield f"worker {worker.name}: {weights / MIB:.0f} MiB of weights a rank{copies}, {memory} MiB a GPU"
 
 
 @rule(

@@ -102,6 +102,10 @@ def visible_devices_set(facts: Facts):
             worker = facts.plan.worker(where.removeprefix("worker "))
             if value != ",".join(map(str, worker.gpus)):
                 yield Found(f"{where}: CUDA_VISIBLE_DEVICES={value}, GPUs {worker.gpus}")
+        elif where.endswith(".service"):
+            worker = facts.plan.worker(where.removeprefix("sglang-").removesuffix(".service")) if facts.plan else None
+            if worker and value != ",".join(map(str, worker.gpus)):
+                yield f"{where}: CUDA_VISIBLE_DEVICES={value}, GPUs {worker.gpus} planned"
         elif where == "the environment":
             yield Found(f"{where}: CUDA_VISIBLE_DEVICES={value}; a worker's launcher sets its own", severity="note")
 

@@ -17,6 +17,7 @@ COMMANDS: dict[str, list[str]] = {
     "smi_topology": ["nvidia-smi", "topo", "-m"],
     "smi_list": ["nvidia-smi", "-L"],
     "services": ["systemctl", "list-units", "--type=service", "--all", "--plain", "--no-legend", "--no-pager"],
+    "units": ["systemctl", "show", "--property=Id,Environment", "sglang-*.service"],
     "listeners": ["ss", "-H", "-l", "-t", "-n", "-p"],
     "architecture": ["uname", "-m"],
     "nvcc": ["nvcc", "--version"],
@@ -33,7 +34,7 @@ TOGETHER: list[list[str]] = [
     ["smi_query"],
     ["smi_csv", "smi_list"],
     ["smi_topology"],
-    ["services", "listeners", "architecture", "libc"],
+    ["services", "units", "listeners", "architecture", "libc"],
     ["nvcc", "nvcc_in_usr_local", "fabric_manager", "container_toolkit", "docker", "python"],
 ]
 """Commands that run one after the other far away; the lines run side by side. The slow ones have one of their own."""

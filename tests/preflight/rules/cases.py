@@ -346,7 +346,10 @@ CASES: dict[str, tuple[Facts, str]] = {
         facts(machine=machine(engines=[STALE]), plan=both("--context-length", "1048576")),
         "context 409600; planned 1048576",
     ),
-    "visible-devices-set": (with_environment(CUDA_VISIBLE_DEVICES="0"), "CUDA_VISIBLE_DEVICES=0"),
+    "visible-devices-set": (
+        facts(machine=machine(unit_environments={"sglang-decode.service": {"CUDA_VISIBLE_DEVICES": "0"}})),
+        "sglang-decode.service: CUDA_VISIBLE_DEVICES=0, GPUs [4, 5, 6, 7] planned",
+    ),
     "proxy-in-the-plan": (facts(plan=both(env={"https_proxy": "http://proxy:3128"})), "worker prefill: https_proxy"),
     "containers-lose-gpus": (
         facts(machine=machine(services=[Service(name="docker.service", active="active", sub="running")])),

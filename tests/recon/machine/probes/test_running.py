@@ -103,3 +103,15 @@ def test_far_away_files_that_were_not_listed_are_not_known(tmp_path):
     assert found.facts["environment"] == {"NCCL_GRAPH_FILE": "/etc/graph.xml"}
     assert "named_files" not in found.facts
     assert found.sources["named_files"] == "absent: not looked at from here"
+
+
+def test_what_units_set_with_their_drop_ins():
+    shown = (
+        'Id=sglang-prefill.service\nEnvironment=CUDA_VISIBLE_DEVICES=0 "NCCL_DEBUG=a b" HF_TOKEN=x HOME=/root\n\n'
+        "Id=sglang-decode.service\nEnvironment=\n\nId=sglang-odd.service\nEnvironment='half\n"
+    )
+    assert running.unit_environments(shown) == {
+        "sglang-prefill.service": {"CUDA_VISIBLE_DEVICES": "0", "NCCL_DEBUG": "a b"},
+        "sglang-decode.service": {},
+    }
+    assert running.unit_environments("") == {}
