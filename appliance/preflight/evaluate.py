@@ -44,7 +44,8 @@ def apply(rule: Rule, facts: Facts) -> RuleResult:
     except Undecided as undecided:
         lacking.append(undecided.place)
     except Exception as error:  # a value in a saved report that no recon writes must not end the other rules
-        return result(rule, "not checked", reason=f"failed on these facts: {type(error).__name__}: {error}"[:300])
+        if not findings:
+            return result(rule, "not checked", reason=f"failed on these facts: {type(error).__name__}: {error}"[:300])
     if findings:
         findings.sort(key=lambda found: SEVERITIES.index(found.severity))
         return result(rule, "finding", findings=findings, missing=lacking)
