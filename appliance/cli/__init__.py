@@ -10,6 +10,7 @@ from appliance.errors import ApplianceError
 VERBS = {
     "recon": "Report the machine, the model and the engine.",
     "plan": "Turn the three reports into a plan.",
+    "preflight": "Check what is known to go wrong, before hours are lost.",
     "up": "Run a plan on this machine.",
     "down": "Stop what `up` runs.",
     "status": "Show what `up` runs.",

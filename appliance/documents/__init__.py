@@ -15,10 +15,12 @@ from appliance.documents.engine import (
     TransferBackend,
     TransportModule,
 )
+from appliance.documents.findings import Finding, Findings, RuleResult
 from appliance.documents.golden import GoldenAnswer, GoldenRecord
 from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, PcieLink
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
+from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
 from appliance.documents.recon import Recon
 from appliance.documents.run import Distribution, RunRecord, ServeCell
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
@@ -32,6 +34,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         EngineReport,
         Recon,
         Plan,
+        Findings,
+        ProbeRecord,
         GoldenRecord,
         RunRecord,
         RunState,
@@ -51,6 +55,8 @@ __all__ = [
     "Distribution",
     "Document",
     "EngineReport",
+    "Finding",
+    "Findings",
     "ForcedSetting",
     "GoldenAnswer",
     "GoldenRecord",
@@ -59,6 +65,7 @@ __all__ = [
     "KernelStep",
     "Link",
     "MachineReport",
+    "Measure",
     "ModelReport",
     "NumaNode",
     "Part",
@@ -68,11 +75,14 @@ __all__ = [
     "Plan",
     "PlannedEngine",
     "PlannedModel",
+    "ProbeRecord",
+    "ProbeResult",
     "ProcessState",
     "ProcessStatus",
     "RankMemory",
     "Recon",
     "Router",
+    "RuleResult",
     "RunRecord",
     "RunState",
     "ServeCell",

@@ -33,5 +33,7 @@ class EngineReport(Document):
     transport_modules: list[TransportModule] | None = None
     options: list[ServerOption] | None = None
     forced: list[ForcedSetting] | None = None
+    tuned_devices: dict[str, int] | None = None
+    """Number of tables of tuned kernel settings that the engine ships for each device name."""
     sources: dict[str, str] = {}
     """For each fact that was looked for: where it came from, or why it is null ("absent: ...")."""

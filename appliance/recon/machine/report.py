@@ -30,6 +30,8 @@ FIELDS = {
     "engines": ["engines"],
     "services": ["services"],
     "listeners": ["listeners"],
+    "environment": ["environment", "named_files"],
+    "units": ["unit_environments"],
     "software": ["software"],
 }
 """The facts that each probe is there for: what is missing when it is not back."""
@@ -56,6 +58,8 @@ def probes_of(source: Source, model_roots: list[str]) -> dict[str, Callable[[], 
         "software": partial(software.versions, source),
         "services": partial(running.services, source),
         "listeners": partial(running.listeners, source),
+        "environment": partial(running.surroundings, source),
+        "units": partial(running.units, source),
         "file systems": partial(storage.file_systems, source, model_roots),
         "processors": partial(host.processors, source),
         "numa": partial(host.numa, source),

@@ -35,7 +35,19 @@ def read_folder(folder: Path) -> Checkpoint:
         declared_size=size,
         shards=shards,
         missing=sorted(named - there),
+        chat_template=has_chat_template(folder),
     )
+
+
+def has_chat_template(folder: Path) -> bool | None:
+    """Whether transformers finds a chat template here (chat_template.jinja, chat_template.json, tokenizer_config.json);
+    None in a folder without any tokenizer, which somebody may have left out."""
+    if any((folder / name).exists() for name in ("chat_template.jinja", "chat_template.json")):
+        return True
+    try:
+        return bool(read_json(folder / "tokenizer_config.json", folder).get("chat_template"))
+    except InputError:
+        return None
 
 
 def read_shard(folder: Path, name: str) -> Shard:

@@ -11,6 +11,7 @@ from appliance.engines.sglang.recon.gates_cached import gates_here
 from appliance.engines.sglang.recon.limits import limits
 from appliance.engines.sglang.recon.options import options
 from appliance.engines.sglang.recon.source import SourceTree
+from appliance.engines.sglang.recon.tuned import tuned_devices
 from appliance.recon.concurrency import Probe
 from appliance.recon.engine.arch import Arch
 
@@ -33,6 +34,7 @@ SOURCES = {
     "gates": "the installed source (ast)",
     "options": "the server's own parser",
     "forced": "the installed source (ast)",
+    "tuned_devices": "names of the table files in the installed package",
 }
 
 CHILD_LIMIT_S = 90.0
@@ -49,6 +51,7 @@ def probes(family: Callable[[], Family], arch: Callable[[], Arch], wait_s: float
         "limits": Probe(lambda: limits(family(), arch().name), SOURCE_LIMIT_S + wait_s),
         "gates": Probe(lambda: gates_here(arch(), CHILD_LIMIT_S - 1), CHILD_LIMIT_S + wait_s),
         "options": Probe(lambda: options(CHILD_LIMIT_S - 1), CHILD_LIMIT_S),
+        "tuned_devices": Probe(tuned_devices, SOURCE_LIMIT_S),
     }
 
 
