@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(kThreads, 1) indexer_logits_kernel(const __gri
   const uint8_t* stages = smem + Shared::kStageBase + warp * kStages * Shared::kStage;
   Fetcher fetcher(p, ends, __cvta_generic_to_shared(stages));
   fetcher.start(begin, end - begin);
-#pragma unroll
+#pragma unroll 1
   for (int i = 0; i < kStages - 1; ++i) fetcher.next(i);
 
   Place place;
