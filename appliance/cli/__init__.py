@@ -15,6 +15,7 @@ VERBS = {
     "status": "Show what `up` runs.",
     "launch": "Become one worker of a plan (exec).",
     "verify": "Prove that what runs is what was planned, and right.",
+    "bench": "Measure side by side, with provenance.",
     "demo": "Prefill and decode on this machine's CPU, end to end.",
     "schema": "Print the JSON Schema of a document.",
 }

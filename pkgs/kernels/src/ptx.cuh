@@ -16,6 +16,7 @@ __device__ __forceinline__ void cp_async(uint32_t shared, const void* global, bo
                  "r"(valid ? kBytes : 0)
                  : "memory");
 }
+__device__ __forceinline__ void prefetch_l2(const void* global) { asm volatile("prefetch.global.L2 [%0];" ::"l"(global)); }
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int kPending>
 __device__ __forceinline__ void cp_async_wait() {

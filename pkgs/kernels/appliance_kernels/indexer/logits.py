@@ -11,7 +11,8 @@ from . import layout
 KERNEL = "paged_mqa_logits"
 ROWS_OF_A_LAUNCH = 2048
 ALIGNMENT = 16  # bytes that one cp.async moves
-MAX_INT = 2**31
+MAX_PAGES = 2**31 - 1
+MAX_WIDTH = 2**24  # the tiles of a launch are counted in 32 bits
 
 
 def check_arguments(q, cache, weights, lengths, page_table, width, out) -> None:
@@ -26,7 +27,7 @@ def check_arguments(q, cache, weights, lengths, page_table, width, out) -> None:
     require(KERNEL, q.stride(0) % ALIGNMENT == 0, "q", f"a row stride that is a multiple of {ALIGNMENT}", q.stride(0))
     kinds = (torch.uint8, torch.float8_e4m3fn)
     require_tensor(KERNEL, "cache", cache, kinds, (None, layout.PAGE_SIZE, 1, layout.TOKEN_BYTES), q.device)
-    require(KERNEL, 0 < cache.shape[0] < MAX_INT, "cache", "1 to 2^31 - 1 pages", cache.shape[0])
+    require(KERNEL, 0 < cache.shape[0] <= MAX_PAGES, "cache", "1 to 2^31 - 1 pages", cache.shape[0])
     require_dense_rows(KERNEL, "cache", cache)
     stride = cache.stride(0)
     fits = stride >= layout.PAGE_BYTES and stride % ALIGNMENT == 0
@@ -40,9 +41,9 @@ def check_arguments(q, cache, weights, lengths, page_table, width, out) -> None:
     require_tensor(KERNEL, "page_table", page_table, (torch.int32,), (rows, None), q.device)
     require_dense_rows(KERNEL, "page_table", page_table)
     whole = isinstance(width, int) and not isinstance(width, bool)
-    require(KERNEL, whole and 0 < width < MAX_INT - layout.PAGE_SIZE, "width", "a whole number of columns", width)
+    require(KERNEL, whole and 0 < width <= MAX_WIDTH, "width", f"1 to {MAX_WIDTH} columns", width)
     columns = page_table.shape[1]
-    require(KERNEL, 0 < columns <= MAX_INT // layout.PAGE_SIZE, "page_table", "1 to 2^25 columns", columns)
+    require(KERNEL, 0 < columns <= MAX_WIDTH, "page_table", f"1 to {MAX_WIDTH} columns", columns)
     if out is not None:
         require_tensor(KERNEL, "out", out, (torch.float32,), (rows, width), q.device)
         require_dense_rows(KERNEL, "out", out)
