@@ -1,7 +1,7 @@
 import pytest
 from appliance_kernels import reference
 from appliance_kernels.cases import random_cache, random_case
-from appliance_kernels.engine import candidates
+from appliance_kernels.engine import decode_entry
 
 flash_mla_sm120 = pytest.importorskip(
     "sglang.kernels.ops.attention.flash_mla_sm120", reason="needs SGLang, the engine that is plugged into"
@@ -18,7 +18,7 @@ def standin_kernel(monkeypatch):
         out, lse = reference.sparse_mla_decode(**case)
         return out.to(case["q"].dtype), lse.float()
 
-    monkeypatch.setattr(candidates.appliance_kernels, "sparse_mla_decode", kernel)
+    monkeypatch.setattr(decode_entry.appliance_kernels, "sparse_mla_decode", kernel)
     return calls
 
 

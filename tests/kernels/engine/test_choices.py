@@ -8,7 +8,7 @@ from appliance_kernels.engine.choices import Choices, folder, key_of
 
 KEY = {"gpu": "NVIDIA H200", "library_sha256": "0" * 64, "torch": "2.14.1", "sglang": "0.5.23"}
 NAMES = ("appliance", "stock", *(f"from {n}" for n in range(4)))
-TIMES = {"appliance": 10.0, "stock": 20.0}
+TIMES = {"appliance": [10.0], "stock": [20.0]}
 
 
 def test_what_is_kept_is_found_by_another_process(tmp_path):
@@ -26,6 +26,15 @@ def test_another_gpu_library_or_version_is_another_file(tmp_path, part):
     assert other.get("a") is None
     other.keep("a", "stock", TIMES)
     assert Choices(tmp_path, KEY, NAMES).get("a") == "appliance"
+
+
+def test_another_entry_points_choices_stay_in_the_file(tmp_path):
+    one, other = Choices(tmp_path, KEY, ["triton"]), Choices(tmp_path, KEY, ["stock"])
+    one.keep("a", "triton", {})
+    other.keep("b", "stock", {})
+    assert one.get("a") == "triton" and other.get("b") == "stock"
+    assert other.get("a") is None, "a kernel that this entry point does not have"
+    assert other.keep("a", "stock", {}) == "stock" == other.get("a")
 
 
 def test_the_first_to_keep_decides(tmp_path):

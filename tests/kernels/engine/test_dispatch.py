@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from appliance_kernels.engine import decode_entry
 from appliance_kernels.engine import dispatch as dispatch_module
-from appliance_kernels.engine.candidates import NAMES
 from appliance_kernels.engine.choices import Choices
-from appliance_kernels.engine.decode_case import Bucket, rounded_batch, rounded_width
-from appliance_kernels.engine.dispatch import Dispatch
+from appliance_kernels.engine.dispatch import Dispatch, fastest
+from appliance_kernels.engine.entry import power_of_two, rounded_rows
 
 STOCK_RESULT = ("from the stock kernel", None)
 
@@ -21,9 +21,9 @@ class Measure:
     def __init__(self, times: dict[str, float]):
         self.times, self.asked = times, []
 
-    def __call__(self, functions, device):
-        self.asked.append(sorted(functions))
-        return {name: self.times[name] for name in functions if name in self.times}
+    def __call__(self, kernels, calls, device):
+        self.asked.append(sorted(kernels))
+        return {name: [self.times[name]] * len(calls) for name in kernels if name in self.times}
 
 
 OURS_FASTEST = {"appliance": 10.0, "stock": 20.0, "triton": 300.0}
@@ -33,7 +33,9 @@ OURS_FASTEST = {"appliance": 10.0, "stock": 20.0, "triton": 300.0}
 def make_dispatch(tmp_path, standin_kernel):
     def make(times, folder=tmp_path):
         measure = Measure(times)
-        return Dispatch(lambda device: Choices(folder, {"gpu": "none"}, NAMES), measure), measure
+        return Dispatch(
+            decode_entry, lambda entry, device: Choices(folder, {"gpu": "none"}, entry.NAMES), measure
+        ), measure
 
     return make
 
@@ -60,7 +62,7 @@ def test_where_nothing_could_be_measured_stock_serves(make_dispatch, make_call):
 def test_a_stopwatch_that_fails_leaves_stock_and_no_file(make_dispatch, make_call, tmp_path, caplog):
     dispatch, _ = make_dispatch({})
 
-    def no_memory(functions, device):
+    def no_memory(kernels, calls, device):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     dispatch._measure = no_memory
@@ -78,7 +80,7 @@ def test_the_next_start_reads_the_choice(make_dispatch, make_call):
 
 def test_a_choice_of_a_kernel_that_is_gone_is_measured_anew(make_dispatch, make_call, tmp_path):
     call = make_call()
-    Choices(tmp_path, {"gpu": "none"}, ["gone"]).keep(str(Bucket.of(call)), "gone", {})
+    Choices(tmp_path, {"gpu": "none"}, ["gone"]).keep(str(decode_entry.bucket_of(call)), "gone", {})
     dispatch, measure = make_dispatch(OURS_FASTEST)
     dispatch(stock, **call)
     assert len(measure.asked) == 1
@@ -126,21 +128,40 @@ def test_a_value_error_of_another_kernel_is_not_hidden(make_dispatch, make_call)
         dispatch(broken, **make_call())
 
 
-def test_made_calls_have_the_buckets_size_full_lengths_and_tokens_of_the_cache(make_call):
+def test_made_calls_have_the_buckets_size_and_tokens_of_the_cache(make_call):
     call = make_call(batch=5, width=100, extra_width=70)
-    bucket = Bucket.of(call)
-    made = bucket.call_like(call)
-    assert Bucket.of(made) == bucket == (8, 16, 128, 256, 128, 64)
+    bucket = decode_entry.bucket_of(call)
+    made, short = bucket.calls_like(call)
+    assert decode_entry.bucket_of(made) == decode_entry.bucket_of(short) == bucket == (8, 16, 128, 256, 128, 64)
     assert made["q"].shape == (8, 1, 16, 512) and made["q"].dtype == call["q"].dtype
     for indices, lengths, cache in (
         ("indices", "topk_length", "k_cache"), ("extra_indices_in_kvcache", "extra_topk_length", "extra_k_cache"),
     ):  # fmt: skip
         tokens = call[cache].shape[0] * call[cache].shape[1]
         assert made[indices].dtype == torch.int32 and made[indices].min() >= 0 and made[indices].max() < tokens
-        assert (made[lengths] == 128).all()
+        assert made[lengths].dtype == torch.int32 and (made[lengths] == 128).all() and (short[lengths] == 16).all()
     assert made["k_cache"] is call["k_cache"]
 
 
+@pytest.mark.parametrize(
+    "times, name",
+    [
+        ({"appliance": [1, 1], "stock": [2, 2]}, "appliance"),
+        ({"appliance": [1, 2.1], "stock": [2, 2]}, "stock"),
+        ({"appliance": [1, 2], "stock": [2, 2]}, "appliance"),
+        ({"appliance": [1, 1], "triton": [0.5, 1], "stock": [2, 2]}, "triton"),
+        ({"appliance": [1, 1], "triton": [0.1, 3], "stock": [2, 2]}, "appliance"),
+        ({"stock": [2, 2]}, "stock"),
+        ({"appliance": [1, 1]}, "stock"),
+        ({}, "stock"),
+    ],
+)
+def test_never_slower_than_stock_at_any_length(times, name):
+    """Where stock itself could not be measured, nothing says that another kernel is not slower."""
+    assert fastest(times) == name
+
+
 def test_rounding():
-    assert [rounded_batch(n) for n in (1, 2, 3, 4, 5, 8, 9, 16, 17, 63, 64)] == [1, 2, 4, 4, 8, 8, 16, 16, 24, 64, 64]
-    assert [rounded_width(n) for n in (0, 1, 2, 3, 128, 129, 512)] == [0, 1, 2, 4, 128, 256, 512]
+    batches = (1, 2, 3, 4, 5, 8, 9, 16, 17, 63, 64, 65, 300)
+    assert [rounded_rows(n) for n in batches] == [1, 2, 4, 4, 8, 8, 16, 16, 24, 64, 64, 128, 512]
+    assert [power_of_two(n) for n in (0, 1, 2, 3, 128, 129, 512)] == [0, 1, 2, 4, 128, 256, 512]

@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 from appliance_kernels import library
-from appliance_kernels.engine import candidates, plugin
+from appliance_kernels.engine import decode_entry, plugin
 from appliance_kernels.engine.choices import Choices
 
 from appliance.engines.sglang import kernels as asserted
@@ -68,8 +68,9 @@ def worker(**env):
 
 def give_times(report, monkeypatch, tmp_path, **times):
     """Given times in place of the stopwatch, which needs a GPU; the CPU has no GPU name either."""
-    report.dispatch._measure = lambda functions, device: times
-    report.dispatch._open_choices = lambda device: Choices(tmp_path, {"gpu": "none"}, candidates.NAMES)
+    dispatch = report.dispatches[plugin.DECODE]
+    dispatch._measure = lambda kernels, calls, device: {name: [time] for name, time in times.items()}
+    dispatch._open_choices = lambda entry, device: Choices(tmp_path, {"gpu": "none"}, entry.NAMES)
 
 
 def test_the_entry_point_that_sglang_finds_is_the_plugin():
@@ -117,7 +118,7 @@ def test_sglangs_backends_are_called_in_their_own_order(make_call):
     expected = dict(call)
     expected["extra_indices"] = expected.pop("extra_indices_in_kvcache")
     for backend in (flash_mla_sm120._flash_mla_flashinfer, flash_mla_sparse_decode_triton):
-        bound = inspect.signature(backend).bind(*candidates.in_order(call))
+        bound = inspect.signature(backend).bind(*decode_entry.in_order(call))
         assert {name: value is expected[name] for name, value in bound.arguments.items()} == dict.fromkeys(
             expected, True
         )
@@ -159,8 +160,10 @@ def test_the_engines_scheduler_reports_and_logs_it_once(standin_library):
     env = os.environ | {"PYTHONPATH": path, "SGLANG_USE_CPU_ENGINE": "1", "SGLANG_PLUGINS": "none"}
     done = subprocess.run([sys.executable, "-c", SCHEDULER], capture_output=True, text=True, env=env, timeout=120)
     assert "STATE active" in done.stdout, done.stderr
-    lines = [line for line in done.stderr.splitlines() if line.startswith("appliance kernels:")]
-    assert lines == [lines[0]] and lines[0].startswith(f"appliance kernels: active: library {standin_library}, sha256 ")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("appliance kernels: active")]
+    assert lines == [lines[0]] and f"; library {standin_library}, sha256 " in lines[0]
+    assert lines[0].startswith("appliance kernels: active: flash_mla_with_kvcache_sm120, ")
+    assert "fp8_paged_mqa_logits_torch_sm120" in lines[0]
 
 
 def test_switched_off_the_engine_is_stock(monkeypatch, standin_library):

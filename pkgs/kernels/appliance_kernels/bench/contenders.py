@@ -80,7 +80,7 @@ def flashinfer() -> Callable[[dict], Callable] | None:
     """FlashInfer's sparse MLA for sm_120 as SGLang calls it, the copy of the window's pages included."""
     if torch.cuda.get_device_capability()[0] != 12 or None in map(package_version, ("sglang", "flashinfer-python")):
         return None
-    from ..engine.candidates import flashinfer as call
+    from ..engine.decode_entry import flashinfer as call
 
     def contender(case: dict) -> Callable:
         names = {"extra_indices": "extra_indices_in_kvcache"}

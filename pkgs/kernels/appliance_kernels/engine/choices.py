@@ -52,9 +52,10 @@ class Choices:
 
     def get(self, bucket: str) -> str | None:
         """The choice kept for `bucket`, or None."""
-        return self._read().get(bucket, {}).get("choice")
+        choice = self._read().get(bucket, {}).get("choice")
+        return choice if choice in self._names else None
 
-    def keep(self, bucket: str, choice: str, microseconds: dict[str, float]) -> str:
+    def keep(self, bucket: str, choice: str, microseconds: dict[str, list[float]]) -> str:
         """Keep a choice and return the one that stands: of processes that measure at once the first decides for all,
         so that the ranks of one server run the same kernel from the next start on."""
         entry = {
@@ -63,8 +64,10 @@ class Choices:
         try:
             with self._locked():
                 entries = self._read()
-                standing = entries.setdefault(bucket, entry)["choice"]
-                self._write(entries)
+                standing = entries.get(bucket, entry)["choice"]
+                if standing not in self._names or bucket not in entries:
+                    standing, entries[bucket] = choice, entry
+                    self._write(entries)
             return standing
         except OSError as error:
             logger.warning("appliance kernels: %s is not written (%s)", self.path, error)
@@ -74,8 +77,8 @@ class Choices:
         try:
             document = json.loads(self.path.read_text(encoding="utf-8"))
             entries = document["choices"]
-            if document["key"] == self._key:
-                return {bucket: entry for bucket, entry in entries.items() if entry["choice"] in self._names}
+            if document["key"] == self._key and all(isinstance(e["choice"], str) for e in entries.values()):
+                return entries
             reason = "made for something else"
         except FileNotFoundError:
             return {}

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import torch
 
-from .candidates import APPLIANCE, STOCK, candidates
 from .choices import Choices
-from .decode_case import Bucket
+from .entry import APPLIANCE, STOCK, Bucket, Entry, Kernel
 from .measure import microseconds
 
 logger = logging.getLogger(__name__)
@@ -18,14 +17,24 @@ def capturing() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
+def fastest(times: dict[str, list[float]]) -> str:
+    """The kernel of the least time over all measured calls, of those that are slower than stock at none of them."""
+    stock = times.get(STOCK)
+    if stock is None:
+        return STOCK
+    never_slower = [name for name in times if all(a <= b for a, b in zip(times[name], stock, strict=True))]
+    return min(never_slower, key=lambda name: sum(times[name]))
+
+
 class Dispatch:
-    """AROUND hook of `flash_mla_with_kvcache_sm120`.
+    """AROUND hook of an entry point.
 
     A bucket of shapes is measured at its first call outside a graph capture: SGLang runs every batch size so before it
     captures it. A bucket first seen within a capture, and every call that our kernel does not take, is stock's.
     """
 
-    def __init__(self, open_choices: Callable[[torch.device], Choices], measure=microseconds):
+    def __init__(self, entry: Entry, open_choices: Callable[[Entry, torch.device], Choices], measure=microseconds):
+        self.entry = entry
         self._open_choices = open_choices
         self._measure = measure
         self._choices: Choices | None = None
@@ -37,11 +46,12 @@ class Dispatch:
     def file(self) -> str | None:
         return None if self._choices is None else str(self._choices.path)
 
-    def __call__(self, stock: Callable[..., tuple], **call) -> tuple:
+    def __call__(self, stock: Kernel, *args, **kwargs):
+        call = dict(zip(self.entry.PARAMETERS, args, strict=False)) | kwargs
         name = self._choice(stock, call)
         try:
             self.calls[name] += 1
-            return candidates(stock)[name](**call)
+            return self.entry.candidates(stock)[name](**call)
         except ValueError as refusal:
             if name != APPLIANCE:
                 raise
@@ -49,8 +59,8 @@ class Dispatch:
             self.calls[STOCK] += 1
             return stock(**call)
 
-    def _choice(self, stock, call: dict) -> str:
-        bucket = Bucket.of(call)
+    def _choice(self, stock: Kernel, call: dict) -> str:
+        bucket = self.entry.bucket_of(call)
         if bucket is None:
             return STOCK
         if bucket not in self.chosen:
@@ -59,22 +69,18 @@ class Dispatch:
             self.chosen[bucket] = self._known(bucket, stock, call)
         return self.chosen[bucket]
 
-    def _known(self, bucket: Bucket, stock, call: dict) -> str:
-        device = call["q"].device
+    def _known(self, bucket: Bucket, stock: Kernel, call: dict) -> str:
+        device = call[next(iter(call))].device
         if self._choices is None:
-            self._choices = self._open_choices(device)
+            self._choices = self._open_choices(self.entry, device)
         kept = self._choices.get(str(bucket))
         if kept is not None:
             return kept
-        made = bucket.call_like(call)
-        functions = {
-            name: lambda candidate=candidate: candidate(**made) for name, candidate in candidates(stock).items()
-        }
         try:
-            times = self._measure(functions, device)
+            times = self._measure(self.entry.candidates(stock), bucket.calls_like(call), device)
         except Exception as error:  # out of memory, say: the engine starts all the same, on its own kernel
             logger.warning("appliance kernels: %s: not measured, stock (%s)", bucket, error)
             return STOCK
-        fastest = min(times, key=times.get, default=STOCK)
-        logger.info("appliance kernels: %s: %s (us: %s)", bucket, fastest, times)
-        return self._choices.keep(str(bucket), fastest, times)
+        choice = fastest(times)
+        logger.info("appliance kernels: %s: %s (us: %s)", bucket, choice, times)
+        return self._choices.keep(str(bucket), choice, times)
