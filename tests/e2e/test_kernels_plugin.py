@@ -1,4 +1,4 @@
-"""The kernels' plugin in a real server on the CPU: what `verify identity` says. No kernel runs: that needs a GPU."""
+"""The kernels' plugin in a real server on the CPU, where no kernel runs: what `up` and `verify identity` say."""
 
 import os
 import shutil
@@ -25,23 +25,40 @@ def installed(tmp_path):
 
 
 @pytest.fixture
-def identity(run, make_plan, installed):
-    """Start one server with variables, and return what `verify identity` says of it."""
+def workers(make_plan, installed):
+    """The workers of a plan with one server, with variables."""
 
-    def verify(**env):
+    def make(**env):
         [worker] = make_plan("single").workers
         env = worker.env | {"PYTHONPATH": installed} | {name: str(value) for name, value in env.items()}
-        server = run("single", workers=[worker.model_copy(update={"env": env})])
+        return [worker.model_copy(update={"env": env})]
+
+    return make
+
+
+@pytest.fixture
+def identity(run, workers):
+    """Start one server with variables, and return what `verify identity` says of it, and its log."""
+
+    def verify(**env):
+        server = run("single", workers=workers(**env))
         return appliance("verify", "identity", server.plan_file), (server.state_dir / "logs/single.log").read_text()
 
     return verify
 
 
-def test_a_plugin_without_its_library_fails_the_assertion_in_words(identity, tmp_path):
-    done, log = identity(APPLIANCE_KERNELS="on", APPLIANCE_KERNELS_LIBRARY=tmp_path / "absent.so")
+def test_a_plugin_without_its_library_does_not_get_to_serve(make_plan, workers, tmp_path, leaves_nothing):
+    plan = make_plan(
+        "single", workers=workers(APPLIANCE_KERNELS="on", APPLIANCE_KERNELS_LIBRARY=tmp_path / "absent.so")
+    )
+    plan.write(tmp_path / "plan.json")
+    done = appliance("up", tmp_path / "plan.json", "--state-dir", tmp_path / "state")
     assert done.returncode == 1
-    assert "APPLIANCE_KERNELS is planned on; the server reports its kernels failed (no kernel library at" in done.stdout
-    assert "appliance kernels: failed: no kernel library at" in log
+    assert (
+        "all workers are ready, but not as planned: single: APPLIANCE_KERNELS is planned on; "
+        "the server reports its kernels failed (no kernel library at"
+    ) in done.stderr
+    assert "appliance kernels: failed: no kernel library at" in (tmp_path / "state/logs/single.log").read_text()
 
 
 def test_an_active_plugin_holds_the_assertion(identity, tmp_path):
@@ -51,7 +68,7 @@ def test_an_active_plugin_holds_the_assertion(identity, tmp_path):
     library = tmp_path / "library" / "libappliance_kernels.so"
     done, log = identity(APPLIANCE_KERNELS="on", APPLIANCE_KERNELS_LIBRARY=library)
     assert done.returncode == 0, done.stdout
-    assert log.count("appliance kernels: active: library") == 1
+    assert log.count("appliance kernels: active: flash_mla_with_kvcache_sm120") == 1
 
 
 def test_switched_off_as_planned(identity):

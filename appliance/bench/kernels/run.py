@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from appliance.documents import KernelBench
-from appliance.errors import ProbeIncomplete
+from appliance.errors import InputError, ProbeIncomplete
 
 PACKAGE = "appliance_kernels"
 OPERATIONS = ["sparse_mla_decode", "indexer_logits"]
@@ -38,4 +38,7 @@ def run(
             raise ProbeIncomplete(f"bench kernels: {last.removeprefix(f'{PACKAGE}.bench: ')}")
         if child.returncode or not file.exists():
             raise ProbeIncomplete(f"bench kernels: the benchmark ended with code {child.returncode}: {last}")
-        return KernelBench.read(file)
+        try:
+            return KernelBench.read(file)
+        except InputError as error:
+            raise ProbeIncomplete(f"bench kernels: the benchmark's document is not as expected: {error}") from None

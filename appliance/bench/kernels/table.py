@@ -24,6 +24,8 @@ def show(console: Console, bench: KernelBench) -> None:
         cases = [case for case in bench.cases if case.operation == operation]
         console.print(f"\n{operation}")
         show_whole(console, table(cases, gpu.copy_bytes_per_s))
+        if any(kernel.us and not kernel.captured for case in cases for kernel in case.kernels.values()):
+            console.print("  *: could not be captured in a graph; called from Python")
         for name, reason in bench.left_out.get(operation, {}).items():
             console.print(f"  without {name}: {reason}")
         for case in cases:

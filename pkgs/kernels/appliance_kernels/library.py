@@ -59,10 +59,13 @@ def load() -> ctypes.CDLL:
     if not file.exists():
         raise OSError(f"no kernel library at {file}: build it with build.sh, or name it in {PATH_VARIABLE}")
     lib = ctypes.CDLL(str(file))
-    lib.appliance_sparse_mla_decode.argtypes = [POINTER(DecodeParams), c_void_p]
-    lib.appliance_sparse_mla_decode_prepare.argtypes = [c_int] + [POINTER(c_int)] * 3
-    lib.appliance_indexer_logits.argtypes = [POINTER(IndexerLogitsParams), c_int, c_void_p]
-    lib.appliance_kernels_error_string.restype = c_char_p
+    try:
+        lib.appliance_sparse_mla_decode.argtypes = [POINTER(DecodeParams), c_void_p]
+        lib.appliance_sparse_mla_decode_prepare.argtypes = [c_int] + [POINTER(c_int)] * 3
+        lib.appliance_indexer_logits.argtypes = [POINTER(IndexerLogitsParams), c_int, c_void_p]
+        lib.appliance_kernels_error_string.restype = c_char_p
+    except AttributeError as error:
+        raise OSError(f"{file} is of another version than this package: {error}") from None
     if (version := lib.appliance_kernels_abi_version()) != ABI_VERSION:
         raise OSError(f"{file} has interface version {version}, this package needs {ABI_VERSION}")
     return lib

@@ -19,6 +19,7 @@ def test_every_number_is_whole_on_a_narrow_terminal(bench):
 
 def test_what_did_not_run_is_said(bench):
     lines = shown(bench, 100)
+    assert "  *: could not be captured in a graph; called from Python" in lines
     assert "  without DeepGEMM: needs sm_90" in lines
     assert "  slow at batch=64 context=1024: OutOfMemoryError: too large" in lines
     [row] = [line.split() for line in lines if line.split()[:2] == ["64", "1024"]]

@@ -192,6 +192,14 @@ def test_a_file_that_is_no_library_fails_in_words(monkeypatch, tmp_path):
     assert "failed" in line and "text.so" in line
 
 
+def test_a_library_of_another_version_fails_in_words(monkeypatch):
+    """Torch's own library stands in for an old one: it can be loaded, and lacks the functions."""
+    library.load.cache_clear()
+    report = start(monkeypatch, APPLIANCE_KERNELS_LIBRARY=torch._C.__file__)
+    [line] = asserted.mismatches(worker(), server_info(report))
+    assert "is of another version than this package" in line
+
+
 def test_another_value_of_the_switch_is_refused(monkeypatch, standin_library):
     report = start(monkeypatch, APPLIANCE_KERNELS="yes")
     assert getattr(flash_mla_sm120, ENTRY) is STOCK[0]

@@ -57,6 +57,10 @@ class Bucket(NamedTuple):
         ]
 
 
+def device_of(call: dict) -> torch.device:
+    return call["q"].device
+
+
 def bucket_of(call: dict) -> Bucket | None:
     q, extra = call["q"], call.get("extra_k_cache")
     if q.ndim != 4 or not 0 < q.shape[0] <= MAX_BATCH or call["head_dim_v"] != HEAD_DIM:

@@ -38,6 +38,7 @@ class Dispatch:
         self._open_choices = open_choices
         self._measure = measure
         self._choices: Choices | None = None
+        self._refusals: set[str] = set()
         self.chosen: dict[Bucket, str] = {}
         self.calls: Counter[str] = Counter()
         """How often each kernel was called from Python; the replays of a graph are not seen here."""
@@ -55,9 +56,15 @@ class Dispatch:
         except ValueError as refusal:
             if name != APPLIANCE:
                 raise
-            logger.warning("appliance kernels: a call goes to the stock kernel: %s", refusal)
+            self._tell_once(str(refusal))
             self.calls[STOCK] += 1
             return stock(**call)
+
+    def _tell_once(self, refusal: str) -> None:
+        """A line for each kind of call that is refused: such calls may come with every token."""
+        if refusal not in self._refusals:
+            self._refusals.add(refusal)
+            logger.warning("appliance kernels: such calls go to the stock kernel: %s", refusal)
 
     def _choice(self, stock: Kernel, call: dict) -> str:
         bucket = self.entry.bucket_of(call)
@@ -70,7 +77,7 @@ class Dispatch:
         return self.chosen[bucket]
 
     def _known(self, bucket: Bucket, stock: Kernel, call: dict) -> str:
-        device = call[next(iter(call))].device
+        device = self.entry.device_of(call)
         if self._choices is None:
             self._choices = self._open_choices(self.entry, device)
         kept = self._choices.get(str(bucket))

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
+import torch
+
 APPLIANCE, STOCK = "appliance", "stock"
 Kernel = Callable[..., object]
 
@@ -20,6 +22,8 @@ class Entry(Protocol):
     """Of all kernels that may serve it."""
     PARAMETERS: tuple[str, ...]
     """Names of its positional parameters, in their order."""
+
+    def device_of(self, call: dict) -> torch.device: ...
 
     def bucket_of(self, call: dict) -> Bucket | None:
         """None: a call that our kernel is not for."""

@@ -40,6 +40,10 @@ class Bucket(NamedTuple):
         return [made | {"seq_lens": (lengths // share).clamp_min(1)} for share in SHARES]
 
 
+def device_of(call: dict) -> torch.device:
+    return call["q_fp8"].device
+
+
 def bucket_of(call: dict) -> Bucket | None:
     bucket = Bucket(rounded_rows(call["q_fp8"].shape[0]), power_of_two(call["max_seq_len"]))
     return bucket if 0 < bucket.rows * bucket.width <= MAX_MEASURED else None
