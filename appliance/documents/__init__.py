@@ -1,30 +1,63 @@
 """The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
 
 from appliance.documents.base import Document, Part, write_whole
-from appliance.documents.engine import EngineReport
+from appliance.documents.engine import (
+    ArchGate,
+    Binary,
+    EngineReport,
+    ForcedSetting,
+    KernelLimit,
+    KernelStep,
+    Pin,
+    ServerOption,
+    Tool,
+    TransferBackend,
+    TransportModule,
+)
 from appliance.documents.golden import GoldenAnswer, GoldenRecord
 from appliance.documents.kernel_bench import BenchedGpu, KernelBench, KernelCase, KernelTime, Microseconds
 from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, PcieLink
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
-from appliance.documents.run import Check, Distribution, RunRecord, ServeCell
+from appliance.documents.recon import Recon
+from appliance.documents.run import Distribution, RunRecord, ServeCell
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
+from appliance.documents.verification import Check, Verification
 
-KINDS = (MachineReport, ModelReport, EngineReport, Plan, GoldenRecord, RunRecord, KernelBench, RunState, Status)
-DOCUMENTS: dict[str, type[Document]] = {document.KIND: document for document in KINDS}
+DOCUMENTS: dict[str, type[Document]] = {
+    document.KIND: document
+    for document in (
+        MachineReport,
+        ModelReport,
+        EngineReport,
+        Recon,
+        Plan,
+        GoldenRecord,
+        RunRecord,
+        KernelBench,
+        RunState,
+        Status,
+        Verification,
+    )
+}
 
 __all__ = [
     "DOCUMENTS",
+    "ArchGate",
     "BenchedGpu",
+    "Binary",
     "Check",
     "Distribution",
     "Document",
     "EngineReport",
+    "ForcedSetting",
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
     "KernelBench",
     "KernelCase",
+    "KernelLimit",
+    "KernelStep",
     "KernelTime",
     "Link",
     "MachineReport",
@@ -32,18 +65,25 @@ __all__ = [
     "ModelReport",
     "NumaNode",
     "Part",
-    "Phase",
     "PcieLink",
+    "Phase",
+    "Pin",
     "Plan",
     "PlannedEngine",
     "PlannedModel",
     "ProcessState",
     "ProcessStatus",
+    "Recon",
     "Router",
     "RunRecord",
     "RunState",
     "ServeCell",
+    "ServerOption",
     "Status",
+    "Tool",
+    "TransferBackend",
+    "TransportModule",
+    "Verification",
     "Worker",
     "write_whole",
 ]

@@ -4,7 +4,6 @@ import asyncio
 import os
 import secrets
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,11 +21,11 @@ from appliance.supervisor.completion import completes
 from appliance.supervisor.log import ProcessLog
 from appliance.supervisor.process import SupervisedProcess
 from appliance.supervisor.state import StateDirectory
+from appliance.supervisor.stop_signals import STOP_SIGNALS
 from appliance.verify.kernels import kernel_mismatches
 
 TICK_S = 1.0
 ROUTER = "router"
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 RESTART_PAUSE_S = 5.0
 """Before the first restart, doubled for each further one: long enough for the peers of a worker to notice its death.
 SGLang's decode keeps the NIXL state of a prefill that is back before two heartbeats were missed (SGLang 0.5.23,
