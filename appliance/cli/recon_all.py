@@ -66,9 +66,10 @@ def read(machine: Wanted, model: str | None, arch: str | None, family: str | Non
 
 def arch_of(machine: MachineReport) -> Arch | None:
     """The architecture of a machine's GPUs; None where they do not tell, or are not of one kind."""
+    from appliance.hardware.gpu_model import compute_capability
     from appliance.recon.engine.arch import Arch
 
-    found = {gpu.compute_capability for gpu in machine.gpus}
+    found = {compute_capability(gpu) for gpu in machine.gpus}
     (only,) = found if len(found) == 1 else (None,)
     return Arch.parse(only) if only else None
 

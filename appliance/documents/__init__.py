@@ -1,6 +1,7 @@
 """The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
 
 from appliance.documents.base import Document, Part, write_whole
+from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
     ArchGate,
     Binary,
@@ -46,7 +47,10 @@ __all__ = [
     "ArchGate",
     "BenchedGpu",
     "Binary",
+    "Bound",
     "Check",
+    "CostedTopology",
+    "CostedWorker",
     "Distribution",
     "Document",
     "EngineReport",
@@ -73,6 +77,7 @@ __all__ = [
     "PlannedModel",
     "ProcessState",
     "ProcessStatus",
+    "RankMemory",
     "Recon",
     "Router",
     "RunRecord",

@@ -81,7 +81,9 @@ class Supervisor:
         tasks: list[asyncio.Task] = []
         try:
             self._processes = self._all_processes()
-            guards = [asyncio.create_task(self._guard(process)) for process in self._processes]
+            guards = [
+                asyncio.create_task(self._guard(*each)) for each in zip(self._processes, self._before(), strict=True)
+            ]
             serving = asyncio.create_task(self._until_serving())
             stop = asyncio.create_task(self._stop.wait())
             tasks = [serving, stop, *guards]
@@ -118,8 +120,18 @@ class Supervisor:
         self.phase = "serving"
         self._say("INFO", f"serving {self.plan.model.served_name} at {self.plan.endpoint()}")
 
-    async def _guard(self, process: SupervisedProcess) -> None:
+    def _before(self) -> list[SupervisedProcess | None]:
+        """What each process waits for before its first start: on a GPU that is shared, the worker before it.
+
+        An engine takes its share of the memory that it finds free, so two must not measure at once.
+        """
+        workers = len(self.plan.workers) if self.plan.shared_gpus else 0
+        return [self._processes[n - 1] if 0 < n < workers else None for n in range(len(self._processes))]
+
+    async def _guard(self, process: SupervisedProcess, before: SupervisedProcess | None) -> None:
         """Keep one process running as the plan says. Raises CheckFailed when it may not be started again."""
+        if before is not None:
+            await before.ready.wait()
         while True:
             await process.start()
             self._say("INFO", f"{process.name} starting, port {process.port}")
