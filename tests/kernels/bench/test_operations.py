@@ -1,5 +1,7 @@
 """The benchmark's operations on the CPU: float64 references stand in for our kernels, the engine's run as they are."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from appliance_kernels import reference as decode_reference
@@ -7,7 +9,6 @@ from appliance_kernels.bench import contenders
 from appliance_kernels.bench import decode as decode_bench
 from appliance_kernels.bench import indexer as indexer_bench
 from appliance_kernels.indexer import reference as logits_reference
-from appliance_kernels.plan import Device
 
 CPU = torch.device("cpu")
 
@@ -15,7 +16,9 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def decode(monkeypatch):
     monkeypatch.setattr(decode_bench, "prepare", lambda device: None)
-    monkeypatch.setattr(decode_bench.decode, "_device", lambda device, heads: Device(heads, 32, (132, 66, 30, 15, 7)))
+    device = SimpleNamespace(heads_per_block=16, tokens_per_tile=32, blocks=132)
+    monkeypatch.setattr(decode_bench.decode, "_device", lambda *_: device)
+    monkeypatch.setattr(decode_bench, "plan", lambda *_: SimpleNamespace(cluster=2, splits=3))
     monkeypatch.setattr(decode_bench, "WINDOW_PAGES", 4)
     monkeypatch.setattr(decode_bench, "EXTRA_PAGES", 8)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
@@ -37,11 +40,12 @@ def indexer(monkeypatch):
 def test_decode_cases(decode):
     shapes = decode.shapes(quick=False)
     assert decode.shapes(quick=True) == shapes[:7] and len(shapes) == 63
-    for shape in (shapes[1], shapes[7], shapes[28], shapes[57]):
+    for shape in (shapes[1], shapes[14], shapes[28], shapes[57]):  # heads 16, 32, 16, 16
         case = decode.case(shape)
         assert list(case.kernels) == ["appliance"] and case.error(case.kernels["appliance"]()) == 0
         tokens = (1 if shape["shared_tokens"] else shape["batch"]) * (128 + shape["extra"])
-        assert case.bytes == tokens * 584 and 0 < case.blocks <= case.blocks_at_once
+        assert case.bytes == tokens * 584
+        assert case.blocks == shape["batch"] * (shape["heads"] // 16) * 6 and case.blocks_at_once == 132
 
 
 def test_what_cannot_run_says_what_it_needs(decode):
