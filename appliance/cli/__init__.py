@@ -16,6 +16,7 @@ VERBS = {
     "status": "Show what `up` runs.",
     "launch": "Become one worker of a plan (exec).",
     "verify": "Prove that what runs is what was planned, and right.",
+    "bench": "Measure side by side, with provenance.",
     "demo": "Prefill and decode on this machine, end to end, with a tiny model.",
     "schema": "Print the JSON Schema of a document.",
 }

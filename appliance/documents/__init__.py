@@ -17,6 +17,7 @@ from appliance.documents.engine import (
 )
 from appliance.documents.findings import Finding, Findings, RuleResult
 from appliance.documents.golden import GoldenAnswer, GoldenRecord
+from appliance.documents.kernel_bench import BenchedGpu, KernelBench, KernelCase, KernelTime, Microseconds
 from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, PcieLink
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
@@ -38,6 +39,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         ProbeRecord,
         GoldenRecord,
         RunRecord,
+        KernelBench,
         RunState,
         Status,
         Verification,
@@ -47,6 +49,7 @@ DOCUMENTS: dict[str, type[Document]] = {
 __all__ = [
     "DOCUMENTS",
     "ArchGate",
+    "BenchedGpu",
     "Binary",
     "Bound",
     "Check",
@@ -61,11 +64,15 @@ __all__ = [
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
+    "KernelBench",
+    "KernelCase",
     "KernelLimit",
     "KernelStep",
+    "KernelTime",
     "Link",
     "MachineReport",
     "Measure",
+    "Microseconds",
     "ModelReport",
     "NumaNode",
     "Part",

@@ -22,6 +22,7 @@ from appliance.supervisor.log import ProcessLog
 from appliance.supervisor.process import SupervisedProcess
 from appliance.supervisor.state import StateDirectory
 from appliance.supervisor.stop_signals import STOP_SIGNALS
+from appliance.verify.kernels import kernel_mismatches
 
 TICK_S = 1.0
 ROUTER = "router"
@@ -108,6 +109,9 @@ class Supervisor:
         while not all(process.ready.is_set() for process in self._processes):
             self._publish()
             await asyncio.sleep(TICK_S)
+        mismatches = await asyncio.to_thread(kernel_mismatches, self.plan)
+        if mismatches:
+            raise CheckFailed(f"all workers are ready, but not as planned: {'; '.join(mismatches)}")
         problem = await completes(self.plan)
         if problem:
             raise CheckFailed(

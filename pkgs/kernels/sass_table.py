@@ -13,8 +13,9 @@ from pathlib import Path
 # CUDA C++ Programming Guide, technical specifications: shared memory and warps of a multiprocessor.
 MULTIPROCESSOR = {"sm_90a": (228 * 1024, 64), "sm_120a": (100 * 1024, 48)}
 REGISTERS, RESERVED_SHARED = 64 * 1024, 1024
-COUNTED = ("HMMA", "MOVM", "LDGSTS", "LDL", "STL")
-HEADS = re.compile(r"sparse_mla_decode_kernelI\w+?LayoutLi(\d+)E")
+COUNTED = ("HMMA", "QMMA", "MOVM", "LDGSTS", "LDL", "STL")
+SINGLE = ("indexer_logits",)  # kernels of one configuration
+DECODE_HEADS = re.compile(r"sparse_mla_decode_kernelI\w+?LayoutLi(\d+)E")
 
 
 def occupancy(arch: str, registers: int, threads: int, shared: int) -> float:
@@ -27,11 +28,19 @@ def occupancy(arch: str, registers: int, threads: int, shared: int) -> float:
 
 
 def table(library: Path, cuobjdump: str) -> dict:
-    def block(heads: int) -> tuple[int, int]:
+    interface = ctypes.CDLL(str(library))
+
+    def named_block(symbol: str) -> tuple[str, int, int]:
+        """A kernel's name in the table, the threads of its block and their shared memory, from its symbol."""
         threads, shared = ctypes.c_int(), ctypes.c_int()
-        interface = ctypes.CDLL(str(library))
-        interface.appliance_sparse_mla_decode_block(heads, ctypes.byref(threads), ctypes.byref(shared))
-        return threads.value, shared.value
+        sizes = ctypes.byref(threads), ctypes.byref(shared)
+        if decode := DECODE_HEADS.search(symbol):
+            name = f"sparse_mla_decode heads={decode[1]}"
+            interface.appliance_sparse_mla_decode_block(int(decode[1]), *sizes)
+        else:
+            [name] = [name for name in SINGLE if f"{name}_kernel" in symbol]
+            interface[f"appliance_{name}_block"](*sizes)
+        return name, threads.value, shared.value
 
     def dump(*options):
         return subprocess.run([cuobjdump, *options, library], capture_output=True, text=True, check=True).stdout
@@ -40,12 +49,11 @@ def table(library: Path, cuobjdump: str) -> dict:
     for arch in sorted(set(re.findall(r"sm_\d+a?", dump("--list-elf")))):
         usage = dict(re.findall(r"Function (\S+):\s*(.*)", dump("--dump-resource-usage", "--gpu-architecture", arch)))
         for body in dump("--dump-sass", "--gpu-architecture", arch).split("Function : ")[1:]:
-            name = body.split()[0]
-            heads = int(HEADS.search(name)[1])
-            registers, stack = (int(re.search(key + r":(\d+)", usage[name])[1]) for key in ("REG", "STACK"))
-            threads, shared = block(heads)
+            symbol = body.split()[0]
+            name, threads, shared = named_block(symbol)
+            registers, stack = (int(re.search(key + r":(\d+)", usage[symbol])[1]) for key in ("REG", "STACK"))
             opcodes = re.findall(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9]+)", body, re.M)
-            result[f"{arch} sparse_mla_decode heads={heads}"] = {
+            result[f"{arch} {name}"] = {
                 "registers": registers, "stack_bytes": stack, "shared_bytes": shared,
                 "occupancy": occupancy(arch, registers, threads, shared),
                 **{code: opcodes.count(code) for code in COUNTED},

@@ -1,6 +1,7 @@
 """Whether a running SGLang server is the planned one: its own report against the plan, argument by argument."""
 
 from appliance.documents import Plan, Worker
+from appliance.engines.sglang import kernels
 from appliance.engines.sglang.command import command
 
 
@@ -15,7 +16,7 @@ def mismatches(plan: Plan, worker: Worker, server_info: dict) -> list[str]:
             differences.append(f"{flag} is not reported by the server, planned {planned}")
         elif not same(planned, server_info[field]):
             differences.append(f"{flag} is {server_info[field]}, planned {planned}")
-    return differences
+    return differences + kernels.mismatches(worker, server_info)
 
 
 def flags(words: list[str]) -> list[tuple[str, str]]:

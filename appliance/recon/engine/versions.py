@@ -5,7 +5,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 from appliance.documents import EngineReport
 
-PACKAGES = ["torch", "triton", "transformers", "nixl", "nixl-cu13", "smg", "flashinfer-python", "sglang-kernel"]
+PACKAGES = [
+    "torch", "triton", "transformers", "nixl", "nixl-cu13", "smg", "flashinfer-python", "sglang-kernel",
+    "appliance-kernels",
+]  # fmt: skip
 
 
 def engine_report() -> EngineReport:

@@ -36,6 +36,17 @@ class DecodeParams(Structure):
     ]  # fmt: skip
 
 
+class IndexerLogitsParams(Structure):
+    """IndexerLogitsParams of indexer_logits.h."""
+
+    _fields_ = [
+        ("q", c_void_p), ("cache", c_void_p), ("weights", c_void_p), ("lengths", c_void_p), ("page_table", c_void_p),
+        ("logits", c_void_p), ("q_stride", c_int64), ("page_stride", c_int64), ("weights_stride", c_int64),
+        ("page_table_stride", c_int64), ("logits_stride", c_int64), ("rows", c_int32), ("pages", c_int32),
+        ("table_width", c_int32), ("width", c_int32),
+    ]  # fmt: skip
+
+
 def path() -> Path:
     """The library file: $APPLIANCE_KERNELS_LIBRARY, else beside this package."""
     return Path(os.environ.get(PATH_VARIABLE) or Path(__file__).parent / "libappliance_kernels.so")
@@ -48,9 +59,13 @@ def load() -> ctypes.CDLL:
     if not file.exists():
         raise OSError(f"no kernel library at {file}: build it with build.sh, or name it in {PATH_VARIABLE}")
     lib = ctypes.CDLL(str(file))
-    lib.appliance_sparse_mla_decode.argtypes = [POINTER(DecodeParams), c_void_p]
-    lib.appliance_sparse_mla_decode_prepare.argtypes = [c_int] + [POINTER(c_int)] * 3
-    lib.appliance_kernels_error_string.restype = c_char_p
+    try:
+        lib.appliance_sparse_mla_decode.argtypes = [POINTER(DecodeParams), c_void_p]
+        lib.appliance_sparse_mla_decode_prepare.argtypes = [c_int] + [POINTER(c_int)] * 3
+        lib.appliance_indexer_logits.argtypes = [POINTER(IndexerLogitsParams), c_int, c_void_p]
+        lib.appliance_kernels_error_string.restype = c_char_p
+    except AttributeError as error:
+        raise OSError(f"{file} is of another version than this package: {error}") from None
     if (version := lib.appliance_kernels_abi_version()) != ABI_VERSION:
         raise OSError(f"{file} has interface version {version}, this package needs {ABI_VERSION}")
     return lib
@@ -71,3 +86,14 @@ def prepare_decode(heads: int) -> tuple[int, int, tuple[int, ...]]:
 
 def decode(params: DecodeParams, stream: int) -> None:
     check(load().appliance_sparse_mla_decode(byref(params), stream), "launching sparse_mla_decode")
+
+
+def prepare_indexer_logits() -> int:
+    """How many blocks of the indexer's logits the device runs at once."""
+    blocks = c_int()
+    check(load().appliance_indexer_logits_prepare(byref(blocks)), "preparing indexer_logits")
+    return blocks.value
+
+
+def indexer_logits(params: IndexerLogitsParams, blocks: int, stream: int) -> None:
+    check(load().appliance_indexer_logits(byref(params), blocks, stream), "launching indexer_logits")

@@ -1,1 +1,1 @@
-"""Benchmarks of the kernels against the stock ones, in one process on one GPU: `python -m appliance_kernels.bench`."""
+"""The kernels against the stock ones, in one process on one GPU: `appliance bench kernels` runs it."""

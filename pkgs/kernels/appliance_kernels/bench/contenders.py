@@ -76,6 +76,20 @@ def flash_mla() -> Callable[[dict], Callable] | None:
     return contender
 
 
+def flashinfer() -> Callable[[dict], Callable] | None:
+    """FlashInfer's sparse MLA for sm_120 as SGLang calls it, the copy of the window's pages included."""
+    if torch.cuda.get_device_capability()[0] != 12 or None in map(package_version, ("sglang", "flashinfer-python")):
+        return None
+    from ..engine.decode_entry import flashinfer as call
+
+    def contender(case: dict) -> Callable:
+        names = {"extra_indices": "extra_indices_in_kvcache"}
+        arguments = {names.get(name, name): value for name, value in case.items()} | {"head_dim_v": 512}
+        return lambda: call(**arguments)
+
+    return contender
+
+
 def package_version(name: str) -> str | None:
     try:
         return version(name)

@@ -57,6 +57,16 @@ class Stopwatch:
             times.append(start.elapsed_time(end) * 1e3)
         return Times.of(times)
 
+    @staticmethod
+    def once(function: Callable[[], object]) -> float:
+        """Seconds of one call, roughly."""
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        function()
+        end.record()
+        torch.cuda.synchronize()
+        return start.elapsed_time(end) * 1e-3
+
     def empty_graph(self) -> Times:
         """A graph of one kernel that does next to nothing: the part of each time that no kernel can lower."""
         one = torch.zeros(1, device=self._flush.device)

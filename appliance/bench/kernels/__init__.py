@@ -1,0 +1,1 @@
+"""Kernels side by side on this machine's GPU."""
