@@ -1,0 +1,28 @@
+# The appliance's own wheel, built from this repository by its own build backend and unpacked as the others are.
+{ stdenvNoCC, python312, environment, wheels }:
+let
+  builder = environment {
+    name = "appliance-build-environment";
+    wheels = [ wheels.build wheels.pyproject-hooks wheels.packaging wheels.setuptools ];
+  };
+  src = builtins.path {
+    name = "appliance-source";
+    path = ../..;
+    filter = path: _:
+      let relative = builtins.substring (builtins.stringLength (toString ../..) + 1) (-1) path; in
+      builtins.match "(appliance(/.*)?|pyproject\\.toml|README\\.md)" relative != null
+      && builtins.match ".*(__pycache__|\\.egg-info).*" relative == null;
+  };
+in
+stdenvNoCC.mkDerivation {
+  name = "appliance";
+  inherit src;
+  nativeBuildInputs = [ python312 ];
+  buildCommand = ''
+    cp -r "$src" source
+    chmod -R u+w source
+    ${builder}/bin/python -m build --wheel --no-isolation --outdir . source
+    mkdir -p $out
+    src=$(echo "$PWD"/*.whl) interpreter= libraries= python3.12 ${../wheels/unpack.py}
+  '';
+}

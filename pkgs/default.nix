@@ -1,0 +1,45 @@
+# All packages of the project out of a nixpkgs: what flake.nix and the overlay hand on.
+{ pkgs, mirror ? builtins.getEnv "APPLIANCE_WHEEL_MIRROR" }:
+let
+  # The closure of locked packages, by name, below `roots`.
+  closure = import ./wheels/closure.nix;
+  wheels = pkgs.callPackage ./wheels { inherit mirror; };
+  environment = pkgs.callPackage ./environment { };
+  cudaHome = pkgs.callPackage ./cuda-toolkit { inherit wheels; };
+  nvidia = builtins.filter (name: builtins.match "nvidia-.*" name != null) (builtins.attrNames wheels);
+in
+rec {
+  inherit wheels environment;
+
+  # What a compilation needs, without the libraries that only a running engine does.
+  cuda-compiler = cudaHome {
+    name = "cuda-compiler";
+    parts = [
+      "nvidia-cuda-cccl"
+      "nvidia-cuda-crt"
+      "nvidia-cuda-cuobjdump"
+      "nvidia-cuda-nvcc"
+      "nvidia-cuda-runtime"
+      "nvidia-nvvm"
+    ];
+  };
+  cuda-toolkit = cudaHome { name = "cuda-toolkit"; parts = nvidia; };
+
+  kernels = pkgs.callPackage ./kernels { inherit cuda-compiler; };
+  appliance = pkgs.callPackage ./appliance { inherit environment wheels; };
+
+  engine-environment = environment {
+    name = "engine-environment";
+    wheels = builtins.attrValues wheels ++ [ appliance kernels ];
+  };
+
+  # The command line with nothing but its own dependencies: for a workstation that deploys.
+  appliance-environment = environment {
+    name = "appliance-environment";
+    wheels = map (name: wheels.${name})
+      (closure wheels [ "click" "rich" "pydantic" "httpx" "psutil" "huggingface-hub" "nvidia-ml-py" "prometheus-client" ])
+    ++ [ appliance ];
+  };
+
+  sglang-appliance = pkgs.callPackage ./sglang-appliance { inherit cuda-toolkit engine-environment; };
+}

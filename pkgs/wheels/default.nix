@@ -1,0 +1,31 @@
+# Every wheel of nix/lock/packages.json as a derivation of its own, by name: an upgrade copies what changed.
+{ lib
+, stdenvNoCC
+, stdenv
+, fetchPypi
+, fetchurl
+, python312
+, patchelf
+, zlib
+, numactl
+, rdma-core
+, mirror ? builtins.getEnv "APPLIANCE_WHEEL_MIRROR"
+}:
+let
+  lock = builtins.fromJSON (builtins.readFile ../../nix/lock/packages.json);
+  fetch = import ./fetch.nix { inherit fetchPypi fetchurl mirror; };
+
+  # What manylinux wheels take from the system besides glibc, and the driver's libraries, where NixOS has them.
+  libraries = lib.makeLibraryPath [ stdenv.cc.cc.lib zlib numactl rdma-core ] + ":/run/opengl-driver/lib";
+
+  wheel = package: stdenvNoCC.mkDerivation {
+    name = "wheel-${package.name}-${package.version}";
+    src = fetch package;
+    nativeBuildInputs = [ python312 patchelf ];
+    inherit libraries;
+    interpreter = stdenv.cc.bintools.dynamicLinker;
+    buildCommand = "python3.12 ${./unpack.py}";
+    passthru = { inherit package; };
+  };
+in
+builtins.listToAttrs (map (package: { inherit (package) name; value = wheel package; }) lock)
