@@ -41,7 +41,8 @@ def head(report: MachineReport) -> list[str]:
     sockets = f"{cpu.sockets} x " if cpu.sockets else ""
     count = f", {cpu.cpus} CPUs" if cpu.cpus else ""
     memory = f", {report.memory_mib // 1024} GiB" if report.memory_mib else ""
-    guest = f", guest of {cpu.hypervisor}" if cpu.hypervisor else ""
+    host = "" if cpu.hypervisor == "unknown" else f" of {cpu.hypervisor}"
+    guest = f", guest{host}" if cpu.hypervisor else ""
     model = report.cpu_model or "processor not known"
     return [
         wrapped(f"{report.hostname or 'machine'}: {sockets}{model}{count}{memory}{guest}"),

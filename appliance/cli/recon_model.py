@@ -6,13 +6,16 @@ from collections.abc import Callable
 import click
 
 OPTIONS = [
-    click.option("--revision", help="model: branch, tag or commit on the hub."),
+    click.option("--revision", metavar="REV", help="model: branch, tag or commit on the hub."),
     click.option("--tp", type=click.IntRange(min=1), help="model: weights of a rank for this tensor parallelism."),
     click.option("--ep", type=click.IntRange(min=1), help="model: ranks that hold whole experts; it divides --tp."),
     click.option("--claim", metavar="TEXT", help="model: hold this against what is there.  [default: its name]"),
     click.option("--hash", "hash_files", is_flag=True, help="model: sha256 of the weight files of a local folder."),
     click.option("--against", metavar="REF", help="model: hub id or saved report whose hashes --hash compares with."),
 ]
+
+
+NAMES = ["revision", "tp", "ep", "claim", "hash_files", "against"]
 
 
 def model_options(command: Callable) -> Callable:

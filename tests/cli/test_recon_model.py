@@ -66,13 +66,6 @@ def test_files_that_do_not_hold_together_are_told_and_end_with_1(folder):
     assert "1 problems" in text and f"truncated: {path.name}" in text
 
 
-def test_the_old_form_still_wants_a_whole_model_and_prints_json(folder):
-    assert json.loads(recon("--model", folder))["kind"] == "ModelReport"
-    path = sorted(folder.glob("*.safetensors"))[0]
-    os.truncate(path, path.stat().st_size - 1)
-    assert refused("recon", "model", "--model", folder).startswith(f"{path}: truncated")
-
-
 def test_hashes_against_a_saved_report(folder, tmp_path):
     assert "nothing here tells the files' hashes" in refused("recon", "model", folder, "--hash")
     report = json.loads(recon(folder, "--json"))
@@ -128,6 +121,10 @@ def test_configuration_of_inference_code(tmp_path):
     [
         ["machine", "x/y"],
         ["machine", "--claim", "fp8"],
+        ["model"],
+        ["engine", "--host", "x"],
+        ["all", "x/y"],
+        ["machine", "--arch", "sm_90"],
         ["model", "x/y", "--against", "z"],
         ["model", "x/y", "--tp", "0"],
     ],

@@ -1,0 +1,21 @@
+"""`python -m appliance.engines.sglang.recon.gates_child ARCH` prints the arch gates as one line of JSON.
+
+A process of its own, for it parses hundreds of modules.
+"""
+
+import json
+import sys
+
+from appliance.engines.sglang.recon.gates import gates
+from appliance.engines.sglang.recon.source import SourceTree
+from appliance.recon.engine.arch import Arch
+
+
+def main(arch: str) -> None:
+    """[{"where": ..., ...}, ...]"""
+    found = gates(SourceTree.installed("sglang"), Arch.parse(arch))
+    print(json.dumps([gate.model_dump(mode="json") for gate in found]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

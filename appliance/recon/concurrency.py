@@ -1,0 +1,68 @@
+"""Probes side by side, each with a time limit. A hung one cannot hold up the others, nor the end of the program."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+INTERRUPT_S = 0.2
+"""A wait of the main thread is never longer: a signal that comes just before it begins would not end it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a probe: its value, or why there is none."""
+
+    value: object = None
+    problem: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What to call, and for how many seconds to wait for it."""
+
+    call: Callable[[], object]
+    limit_s: float
+
+
+def side_by_side(
+    probes: Mapping[str, Probe], done: Callable[[str, Outcome], None] = lambda name, outcome: None
+) -> dict[str, Outcome]:
+    """Run all `probes` at once and return their outcomes in the order given, each at its limit at the latest.
+
+    A probe that fails or is not back in time has a `problem` in words. `done` is called in this thread for each as it
+    ends. Threads are daemons: not ThreadPoolExecutor, whose exit waits for them, and a driver may never come back.
+    """
+    start = time.monotonic()
+    outcomes: dict[str, Outcome] = {}
+    changed = threading.Condition()
+
+    def run(name: str, probe: Probe) -> None:
+        try:
+            outcome = Outcome(value=probe.call(), seconds=time.monotonic() - start)
+        except Exception as error:  # a probe's fault is that probe's missing facts, never the report's end
+            outcome = Outcome(problem=f"{type(error).__name__}: {error}"[:300], seconds=time.monotonic() - start)
+        with changed:
+            outcomes.setdefault(name, outcome)
+            changed.notify()
+
+    for name, probe in probes.items():
+        threading.Thread(target=run, args=(name, probe), name=f"probe {name}", daemon=True).start()
+    told: set[str] = set()
+    while len(told) < len(probes):
+        with changed:
+            waiting = [probe.limit_s for name, probe in probes.items() if name not in outcomes]
+            if waiting:
+                left = start + min(waiting) - time.monotonic()
+                changed.wait_for(lambda: outcomes.keys() - told, timeout=min(max(left, 0), INTERRUPT_S))
+            now = time.monotonic() - start
+            for name, probe in probes.items():
+                if now >= probe.limit_s:
+                    late = Outcome(problem=f"not back within {probe.limit_s:g} s", seconds=probe.limit_s)
+                    outcomes.setdefault(name, late)
+            ready = {name: outcome for name, outcome in outcomes.items() if name not in told}
+        for name, outcome in ready.items():
+            told.add(name)
+            done(name, outcome)
+    return {name: outcomes[name] for name in probes}
