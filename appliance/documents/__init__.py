@@ -20,6 +20,7 @@ from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, Pcie
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.recon import Recon
+from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.run import Distribution, RunRecord, ServeCell
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
 from appliance.documents.verification import Check, Verification
@@ -33,6 +34,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         Recon,
         Plan,
         GoldenRecord,
+        RebuildRecord,
+        RebuildReport,
         RunRecord,
         RunState,
         Status,
@@ -71,7 +74,11 @@ __all__ = [
     "ProcessState",
     "ProcessStatus",
     "RankMemory",
+    "RebuildRecord",
+    "RebuildReport",
+    "RebuiltPart",
     "Recon",
+    "RecordedPart",
     "Router",
     "RunRecord",
     "RunState",
