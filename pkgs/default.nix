@@ -1,11 +1,12 @@
 # All packages of the project out of a nixpkgs: what flake.nix and the overlay hand on.
-{ pkgs, mirror ? builtins.getEnv "APPLIANCE_WHEEL_MIRROR" }:
+{ pkgs }:
 let
   # The closure of locked packages, by name, below `roots`.
   closure = import ./wheels/closure.nix;
-  wheels = pkgs.callPackage ./wheels { inherit mirror; };
+  wheels = pkgs.callPackage ./wheels { };
   environment = pkgs.callPackage ./environment { };
   cudaHome = pkgs.callPackage ./cuda-toolkit { inherit wheels; };
+  dependencies = (builtins.fromTOML (builtins.readFile ../pyproject.toml)).project.dependencies;
   nvidia = builtins.filter (name: builtins.match "nvidia-.*" name != null) (builtins.attrNames wheels);
 in
 rec {
@@ -31,15 +32,21 @@ rec {
   engine-environment = environment {
     name = "engine-environment";
     wheels = builtins.attrValues wheels ++ [ appliance kernels ];
+    # by flashinfer and torch-c-dlpack-ext, left over from their own builds, not alike
+    leftOut = [ "lib/python3.12/site-packages/build_backend.py" ];
   };
 
   # The command line with nothing but its own dependencies: for a workstation that deploys.
   appliance-environment = environment {
     name = "appliance-environment";
-    wheels = map (name: wheels.${name})
-      (closure wheels [ "click" "rich" "pydantic" "httpx" "psutil" "huggingface-hub" "nvidia-ml-py" "prometheus-client" ])
-    ++ [ appliance ];
+    wheels = map (name: wheels.${name}) (closure wheels dependencies) ++ [ appliance ];
   };
 
+  import-check = pkgs.callPackage ./environment/imports.nix { } engine-environment;
+
   sglang-appliance = pkgs.callPackage ./sglang-appliance { inherit cuda-toolkit engine-environment; };
+
+  # One verb of the command line as a program of its own, from a package that has bin/appliance.
+  verb = package: name: pkgs.callPackage ./verb { inherit package name; };
+  demo = verb sglang-appliance "demo";
 }

@@ -19,8 +19,8 @@ from appliance.documents.golden import GoldenAnswer, GoldenRecord
 from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, PcieLink
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
-from appliance.documents.recon import Recon
 from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
+from appliance.documents.recon import Recon
 from appliance.documents.run import Distribution, RunRecord, ServeCell
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
 from appliance.documents.verification import Check, Verification

@@ -23,6 +23,6 @@ stdenvNoCC.mkDerivation {
     chmod -R u+w source
     ${builder}/bin/python -m build --wheel --no-isolation --outdir . source
     mkdir -p $out
-    src=$(echo "$PWD"/*.whl) interpreter= libraries= python3.12 ${../wheels/unpack.py}
+    src=$(echo "$PWD"/*.whl) interpreter= libraries= python3.12 -W ignore ${../wheels/unpack.py}
   '';
 }

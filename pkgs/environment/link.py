@@ -17,7 +17,7 @@ sys.exit({function}())
 """
 
 
-def link_tree(wheel: Path, out: Path) -> None:
+def link_tree(wheel: Path, out: Path, left_out: set[Path]) -> None:
     """Link the files of a wheel, but for scripts. Two wheels may give one file only where they agree on its bytes."""
     for folder, folders, files in os.walk(wheel):
         folders.sort()
@@ -27,6 +27,8 @@ def link_tree(wheel: Path, out: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for name in sorted(files):
             source, target = Path(folder, name), place / name
+            if target.relative_to(out) in left_out:
+                continue
             if not target.is_symlink():
                 target.symlink_to(source)
             elif source.suffix != ".pyc" and source.read_bytes() != target.read_bytes():
@@ -62,8 +64,9 @@ def main() -> None:
     for name in ("python", "python3", "python3.12"):
         (out / "bin" / name).symlink_to(base / "bin" / "python3.12")
     wheels = [Path(wheel) for wheel in os.environ["wheels"].split()]
+    left_out = {Path(path) for path in os.environ["leftOut"].split()}
     for wheel in wheels:
-        link_tree(wheel, out)
+        link_tree(wheel, out, left_out)
     for wheel in wheels:
         add_scripts(wheel, out)
 

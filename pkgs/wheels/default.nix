@@ -3,17 +3,15 @@
 , stdenvNoCC
 , stdenv
 , fetchPypi
-, fetchurl
 , python312
 , patchelf
 , zlib
 , numactl
 , rdma-core
-, mirror ? builtins.getEnv "APPLIANCE_WHEEL_MIRROR"
 }:
 let
   lock = builtins.fromJSON (builtins.readFile ../../nix/lock/packages.json);
-  fetch = import ./fetch.nix { inherit fetchPypi fetchurl mirror; };
+  fetch = import ./fetch.nix { inherit fetchPypi; };
 
   # What manylinux wheels take from the system besides glibc, and the driver's libraries, where NixOS has them.
   libraries = lib.makeLibraryPath [ stdenv.cc.cc.lib zlib numactl rdma-core ] + ":/run/opengl-driver/lib";
@@ -24,7 +22,7 @@ let
     nativeBuildInputs = [ python312 patchelf ];
     inherit libraries;
     interpreter = stdenv.cc.bintools.dynamicLinker;
-    buildCommand = "python3.12 ${./unpack.py}";
+    buildCommand = "python3.12 -W ignore ${./unpack.py}";
     passthru = { inherit package; };
   };
 in

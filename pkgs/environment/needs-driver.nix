@@ -1,0 +1,3 @@
+# Packages whose import needs the GPU driver's libraries, with what asks for them.
+{
+}
