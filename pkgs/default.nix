@@ -42,7 +42,10 @@ rec {
     wheels = map (name: wheels.${name}) (closure wheels dependencies) ++ [ appliance ];
   };
 
-  import-check = pkgs.callPackage ./environment/imports.nix { } engine-environment;
+  import-check = pkgs.callPackage ./environment/imports.nix { } {
+    environment = engine-environment;
+    cudaHome = cuda-toolkit;
+  };
 
   sglang-appliance = pkgs.callPackage ./sglang-appliance { inherit cuda-toolkit engine-environment; };
 

@@ -1,5 +1,5 @@
 # The appliance's own wheel, built from this repository by its own build backend and unpacked as the others are.
-{ stdenvNoCC, python312, environment, wheels }:
+{ stdenvNoCC, python312, binutils, environment, wheels }:
 let
   builder = environment {
     name = "appliance-build-environment";
@@ -17,7 +17,7 @@ in
 stdenvNoCC.mkDerivation {
   name = "appliance";
   inherit src;
-  nativeBuildInputs = [ python312 ];
+  nativeBuildInputs = [ python312 binutils ];
   buildCommand = ''
     cp -r "$src" source
     chmod -R u+w source

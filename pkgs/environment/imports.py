@@ -1,6 +1,6 @@
-"""Import every package of this environment, each in a process of its own; exit 1 if one that should import does not.
+"""Import every module of this environment, each package in a process of its own; exit 1 if one does not import.
 
-Which modules a package has, its own RECORD says. $needsDriver names packages that are allowed to miss the GPU driver.
+Which modules a package has, its own RECORD says. $excused names modules that need not import.
 """
 
 import os
@@ -9,7 +9,17 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import Distribution, distributions
 
-IMPORT_TIMEOUT_S = 300
+IMPORT_TIMEOUT_S = 600
+ATTEMPT = """
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        words = str(error).strip().splitlines() or [""]
+        print(f"{name}: {type(error).__name__}: {words[0]}", file=sys.stderr)
+        print(name)
+"""
 
 
 def modules(distribution: Distribution) -> list[str]:
@@ -17,38 +27,35 @@ def modules(distribution: Distribution) -> list[str]:
     found = set()
     for file in distribution.files or ():
         top, *rest = file.parts
-        if rest[-1:] == ["__init__.py"] and len(rest) == 1 and top.isidentifier():
+        if rest == ["__init__.py"] and top.isidentifier():
             found.add(top)
         elif not rest and top.endswith((".py", ".so")) and not top.startswith("__"):
             found.add(top.partition(".")[0])
     return sorted(found)
 
 
-def attempt(names: list[str]) -> str:
-    """What goes wrong when the modules are imported; empty if nothing does."""
-    code = "".join(f"import {name}\n" for name in names)
-    try:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=IMPORT_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        return f"no end after {IMPORT_TIMEOUT_S} s"
-    if done.returncode == 0:
-        return ""
-    return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+def failures(names: list[str]) -> list[str]:
+    """Those of the modules that do not import; what they say goes to stderr."""
+    if not names:
+        return []
+    command = [sys.executable, "-c", ATTEMPT, *names]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=IMPORT_TIMEOUT_S, check=False)
+    reported = [name for name in names if name in done.stdout.splitlines()]
+    return reported if done.returncode == 0 else reported or names
 
 
 def main() -> int:
     packages = sorted(distributions(), key=lambda distribution: distribution.name.lower())
+    excused = set(os.environ["excused"].split())
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        errors = list(pool.map(attempt, map(modules, packages)))
-    excused = set(os.environ.get("needsDriver", "").split())
-    failed = False
-    for package, error in zip(packages, errors, strict=True):
-        name = package.name.lower().replace("_", "-").replace(".", "-")
-        print(f"{name} {package.version}: {error or ', '.join(modules(package)) or 'no module'}")
-        if error and name not in excused:
-            print(f"{name}: {error}", file=sys.stderr)
-            failed = True
-    return 1 if failed else 0
+        results = list(pool.map(failures, map(modules, packages)))
+    for package, failed in zip(packages, results, strict=True):
+        said = [f"{name} (not imported)" if name in failed else name for name in modules(package)]
+        print(f"{package.name} {package.version}: {', '.join(said) or 'no module'}")
+    wrong = [name for failed in results for name in failed if name not in excused]
+    if wrong:
+        print(f"not importable: {', '.join(wrong)}", file=sys.stderr)
+    return 1 if wrong else 0
 
 
 sys.exit(main())

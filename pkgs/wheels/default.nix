@@ -4,6 +4,7 @@
 , stdenv
 , fetchPypi
 , python312
+, binutils
 , patchelf
 , zlib
 , numactl
@@ -19,7 +20,7 @@ let
   wheel = package: stdenvNoCC.mkDerivation {
     name = "wheel-${package.name}-${package.version}";
     src = fetch package;
-    nativeBuildInputs = [ python312 patchelf ];
+    nativeBuildInputs = [ python312 binutils patchelf ];
     inherit libraries;
     interpreter = stdenv.cc.bintools.dynamicLinker;
     buildCommand = "python3.12 -W ignore ${./unpack.py}";

@@ -8,6 +8,7 @@ glibc's gets $libraries after its own run-path, which wheels rely on to find one
 import compileall
 import os
 import py_compile
+import re
 import shutil
 import subprocess
 import zipfile
@@ -37,21 +38,16 @@ def is_elf(path: Path) -> bool:
         return file.read(4) == b"\x7fELF"
 
 
-def patchelf(*arguments: str | Path) -> str | None:
-    """What patchelf prints; None where the file has no section that it looks for (static, object files)."""
-    done = subprocess.run(["patchelf", *arguments], capture_output=True, text=True)
-    return done.stdout if done.returncode == 0 else None
-
-
 def patch(path: Path, inside: set[str], interpreter: str, libraries: str) -> None:
     """Make one ELF file, of a wheel with the libraries `inside`, run on a system without /usr."""
-    needed = patchelf("--print-needed", path)
-    if needed is None:
-        return
+    headers = subprocess.run(["readelf", "-dlW", path], capture_output=True, text=True, check=True).stdout
     changes: list[str] = []
-    if patchelf("--print-interpreter", path):
+    if "[Requesting program interpreter: " in headers:
         changes += ["--set-interpreter", interpreter]
-    if any(name not in inside and not name.startswith(GLIBC) for name in needed.split()):
+    needed = re.findall(r"\(NEEDED\) .*\[(.*)\]", headers)
+    if any(name not in inside and not name.startswith(GLIBC) for name in needed):
+        # A DT_RPATH stays one: other than DT_RUNPATH it holds for the libraries of the library too.
+        changes += ["--force-rpath"] if "(RPATH)" in headers else []
         changes += ["--add-rpath", libraries]
     if changes:
         path.chmod(path.stat().st_mode | 0o200)

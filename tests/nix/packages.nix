@@ -13,5 +13,8 @@ project
     cuda-toolkit = project.cuda-compiler;
     engine-environment = project.appliance-environment;
   };
-  small-import-check = pkgs.callPackage ../../pkgs/environment/imports.nix { } project.appliance-environment;
+  small-import-check = pkgs.callPackage ../../pkgs/environment/imports.nix { } {
+    environment = project.appliance-environment;
+    cudaHome = project.cuda-compiler;
+  };
 }

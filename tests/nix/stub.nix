@@ -35,8 +35,8 @@ let
   runtime = mkDerivation {
     name = "debian-runtime";
     buildCommand = ''
-      mkdir -p $out/lib
-      ln -s /lib64/ld-linux-x86-64.so.2 /usr/lib/x86_64-linux-gnu/lib{stdc++.so.6,gcc_s.so.1,z.so.1} $out/lib/
+      mkdir -p $out/{bin,lib}
+      ln -s /lib64/ld-linux-x86-64.so.2 /usr/lib/x86_64-linux-gnu/lib{stdc++.so.6,gcc_s.so.1,z.so.1,atomic.so.1,gomp.so.1} $out/lib/
     '';
   };
   cc = { outPath = debian; cc.lib = runtime; bintools.dynamicLinker = "${runtime}/lib/ld-linux-x86-64.so.2"; };
@@ -80,9 +80,10 @@ let
         chmod +x $out/bin/patchelf
       '';
     };
-    zlib = debian;
-    numactl = debian;
-    rdma-core = debian;
+    zlib = runtime;
+    numactl = runtime;
+    rdma-core = runtime;
+    binutils = debian;
     ninja = debian;
     coreutils = debian;
     bash = debian;

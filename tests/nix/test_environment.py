@@ -12,7 +12,8 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 
 def refused(**settings: str) -> str:
     """Its one line when it cannot bring Nix up."""
-    done = subprocess.run([NIX_ENVIRONMENT], capture_output=True, text=True, env=os.environ | settings, check=False)
+    environment = os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"} | settings  # without a nix of this machine
+    done = subprocess.run([NIX_ENVIRONMENT], capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode, done.stdout) == (CANNOT_BRING_UP, "")
     return done.stderr.splitlines()[-1]
 
@@ -43,7 +44,9 @@ def test_a_nix_on_the_path_is_used_as_it_is(tmp_path):
 def test_an_archive_that_does_not_answer_is_named(tmp_path):
     in_nix_environment("nix", "--version")
     mirror = "http://127.0.0.1:9/debian"
-    line = refused(APPLIANCE_NIX_DIR=str(tmp_path), APPLIANCE_DEBIAN_MIRROR=mirror, PATH="/usr/sbin:/usr/bin:/sbin:/bin")
+    line = refused(
+        APPLIANCE_NIX_DIR=str(tmp_path), APPLIANCE_DEBIAN_MIRROR=mirror, PATH="/usr/sbin:/usr/bin:/sbin:/bin"
+    )
     assert f"could not make a root from {mirror}: E: " in line
     assert not list(tmp_path.glob("making.*")), "nothing half-made is left"
 
@@ -51,5 +54,5 @@ def test_an_archive_that_does_not_answer_is_named(tmp_path):
 def test_a_cache_that_cannot_be_written_is_named(tmp_path):
     in_nix_environment("nix", "--version")
     (tmp_path / "file").write_text("")
-    line = refused(APPLIANCE_NIX_DIR=f"{tmp_path}/file/below", PATH="/usr/sbin:/usr/bin:/sbin:/bin")
+    line = refused(APPLIANCE_NIX_DIR=f"{tmp_path}/file/below")
     assert line == f"nix-environment: cannot write to {tmp_path}/file/below; APPLIANCE_NIX_DIR names another folder"
