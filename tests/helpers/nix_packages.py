@@ -1,4 +1,4 @@
-"""Build the project's own Nix packages over a stand-in for nixpkgs (tests/nix/stub.nix), really, in the sandbox."""
+"""Build the project's own Nix packages over a stand-in for nixpkgs (tests/pkgs/stub.nix), really, in the sandbox."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tools.nix_lock.platform import PLATFORMS
 PROJECT = Path(__file__).parents[2]
 NIX_ENVIRONMENT = PROJECT / "tools/nix-environment"
 CANNOT_BRING_UP = 3
-PACKAGES = PROJECT / "tests/nix/packages.nix"
+PACKAGES = PROJECT / "tests/pkgs/packages.nix"
 PYTHON_SETTING = "APPLIANCE_PYTHON312"
 SANDBOX = "sandbox-paths = /usr /bin /lib /lib64 /etc/alternatives?"
 """What the stand-in builds with: Debian's compiler and shell."""

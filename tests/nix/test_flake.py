@@ -31,9 +31,9 @@ def flake(tmp_path_factory) -> Path:
 def over_stub(flake) -> list[str]:
     """Arguments that put the stand-in in the place of nixpkgs."""
     stub = flake.parent / "stub"
-    shutil.copytree(PROJECT / "tests/nix/stub-flake", stub)
+    shutil.copytree(PROJECT / "tests/pkgs/stub-flake", stub)
     for name in ("stub.nix", "builder.sh"):
-        shutil.copy(PROJECT / "tests/nix" / name, stub)
+        shutil.copy(PROJECT / "tests/pkgs" / name, stub)
     return ["--override-input", "nixpkgs", f"path:{stub}", "--no-write-lock-file"]
 
 

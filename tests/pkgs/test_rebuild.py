@@ -3,7 +3,7 @@
 import json
 
 from tests.helpers.nix_packages import PROJECT, in_nix_environment
-from tests.nix.conftest import verify_rebuild
+from tests.pkgs.conftest import verify_rebuild
 
 EXPECTED = {"appliance", "appliance-environment", "cuda-compiler", "kernels"}
 
@@ -30,7 +30,7 @@ def test_wheels_stand_on_the_second_rung_and_own_packages_on_the_third(rebuilt):
 
 def test_an_unstable_derivation_is_named_with_what_differs():
     in_nix_environment("nix", "--version")
-    file = PROJECT / "tests/nix/unstable.nix"
+    file = PROJECT / "tests/pkgs/unstable.nix"
     done = verify_rebuild("--file", file, "--record", "none-yet.json", "unstable", "--no-second-store")
     assert done.returncode == 2, "there is no such record"
     done = verify_rebuild("--file", file, "unstable", "--no-second-store")
