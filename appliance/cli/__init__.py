@@ -15,7 +15,7 @@ VERBS = {
     "status": "Show what `up` runs.",
     "launch": "Become one worker of a plan (exec).",
     "verify": "Prove that what runs is what was planned, and right.",
-    "demo": "Prefill and decode on this machine's CPU, end to end.",
+    "demo": "Prefill and decode on this machine, end to end, with a tiny model.",
     "schema": "Print the JSON Schema of a document.",
 }
 
