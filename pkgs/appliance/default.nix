@@ -18,6 +18,7 @@ stdenvNoCC.mkDerivation {
   name = "appliance";
   inherit src;
   nativeBuildInputs = [ python312 binutils ];
+  PYTHONHASHSEED = "0";
   buildCommand = ''
     cp -r "$src" source
     chmod -R u+w source

@@ -22,6 +22,7 @@ let
     src = fetch package;
     nativeBuildInputs = [ python312 binutils patchelf ];
     inherit libraries;
+    PYTHONHASHSEED = "0"; # the order of sets in bytecode
     interpreter = stdenv.cc.bintools.dynamicLinker;
     buildCommand = "python3.12 -W ignore ${./unpack.py}";
     passthru = { inherit package; };

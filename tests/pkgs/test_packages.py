@@ -64,6 +64,18 @@ def test_what_is_compiled_at_run_time_finds_compiler_and_headers(host_package, t
     assert (tmp_path / "twice.so").exists()
 
 
+def test_cuda_headers_agree_with_glibc_2_42(tmp_path):
+    (tmp_path / "as_glibc_does.cu").write_text(
+        """
+        #include <cuda_runtime.h>
+        extern "C" double rsqrt(double) noexcept(true);
+        extern "C" float rsqrtf(float) noexcept(true);
+        """
+    )
+    nvcc = build("cuda-compiler") + "/bin/nvcc"
+    output(nvcc, "-std=c++17", "-c", tmp_path / "as_glibc_does.cu", "-o", tmp_path / "object")
+
+
 def test_caches_are_keyed_by_the_closure_and_what_is_set_wins(host_package):
     code = "import os; print(os.environ['SGLANG_JIT_CACHE_DIR'], os.environ['TRITON_CACHE_DIR'])"
     set_ = ["env", "CACHE_DIRECTORY=/var/cache/x", "TRITON_CACHE_DIR=/mine"]
