@@ -1,13 +1,16 @@
-# All packages of the project out of a nixpkgs: what flake.nix and the overlay hand on.
+# All packages of the project out of a nixpkgs: what flake.nix and its overlay hand on.
 { pkgs }:
 let
-  # The closure of locked packages, by name, below `roots`.
-  closure = import ./wheels/closure.nix;
   wheels = pkgs.callPackage ./wheels { };
   environment = pkgs.callPackage ./environment { };
   cudaHome = pkgs.callPackage ./cuda-toolkit { inherit wheels; };
+  importsOf = pkgs.callPackage ./environment/imports.nix { };
+
+  closure = import ./wheels/closure.nix wheels;
   dependencies = (builtins.fromTOML (builtins.readFile ../pyproject.toml)).project.dependencies;
-  nvidia = builtins.filter (name: builtins.match "nvidia-.*" name != null) (builtins.attrNames wheels);
+  nvidia = builtins.filter (name: builtins.match "nvidia-.*" name != null) (
+    builtins.attrNames wheels
+  );
 in
 rec {
   inherit wheels environment;
@@ -24,32 +27,37 @@ rec {
       "nvidia-nvvm"
     ];
   };
-  cuda-toolkit = cudaHome { name = "cuda-toolkit"; parts = nvidia; };
+  cuda-toolkit = cudaHome {
+    name = "cuda-toolkit";
+    parts = nvidia;
+  };
 
   kernels = pkgs.callPackage ./kernels { inherit cuda-compiler; };
   appliance = pkgs.callPackage ./appliance { inherit environment wheels; };
 
   engine-environment = environment {
     name = "engine-environment";
-    wheels = builtins.attrValues wheels ++ [ appliance kernels ];
-    # by flashinfer and torch-c-dlpack-ext, left over from their own builds, not alike
+    wheels = builtins.attrValues wheels ++ [
+      appliance
+      kernels
+    ];
+    # of flashinfer and torch-c-dlpack-ext, left over from their own builds, not alike
     leftOut = [ "lib/python3.12/site-packages/build_backend.py" ];
+  };
+  import-check = importsOf {
+    environment = engine-environment;
+    cudaHome = cuda-toolkit;
   };
 
   # The command line with nothing but its own dependencies: for a workstation that deploys.
   appliance-environment = environment {
     name = "appliance-environment";
-    wheels = map (name: wheels.${name}) (closure wheels dependencies) ++ [ appliance ];
-  };
-
-  import-check = pkgs.callPackage ./environment/imports.nix { } {
-    environment = engine-environment;
-    cudaHome = cuda-toolkit;
+    wheels = map (name: wheels.${name}) (closure dependencies) ++ [ appliance ];
   };
 
   sglang-appliance = pkgs.callPackage ./sglang-appliance { inherit cuda-toolkit engine-environment; };
 
-  # One verb of the command line as a program of its own, from a package that has bin/appliance.
+  # A verb of the command line as a program, from a package that has bin/appliance.
   verb = package: name: pkgs.callPackage ./verb { inherit package name; };
   demo = verb sglang-appliance "demo";
 }

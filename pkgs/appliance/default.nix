@@ -1,23 +1,40 @@
 # The appliance's own wheel, built from this repository by its own build backend and unpacked as the others are.
-{ stdenvNoCC, python312, binutils, environment, wheels }:
+{
+  stdenvNoCC,
+  python312,
+  binutils,
+  environment,
+  wheels,
+}:
 let
   builder = environment {
     name = "appliance-build-environment";
-    wheels = [ wheels.build wheels.pyproject-hooks wheels.packaging wheels.setuptools ];
+    wheels = [
+      wheels.build
+      wheels.pyproject-hooks
+      wheels.packaging
+      wheels.setuptools
+    ];
   };
+
+  root = ../..;
+  relative = path: builtins.substring (builtins.stringLength (toString root) + 1) (-1) path;
   src = builtins.path {
     name = "appliance-source";
-    path = ../..;
-    filter = path: _:
-      let relative = builtins.substring (builtins.stringLength (toString ../..) + 1) (-1) path; in
-      builtins.match "(appliance(/.*)?|pyproject\\.toml|README\\.md)" relative != null
-      && builtins.match ".*(__pycache__|\\.egg-info).*" relative == null;
+    path = root;
+    filter =
+      path: _:
+      builtins.match "(appliance(/.*)?|pyproject\\.toml|README\\.md)" (relative path) != null
+      && builtins.match ".*(__pycache__|\\.egg-info).*" path == null;
   };
 in
 stdenvNoCC.mkDerivation {
   name = "appliance";
   inherit src;
-  nativeBuildInputs = [ python312 binutils ];
+  nativeBuildInputs = [
+    python312
+    binutils
+  ];
   PYTHONHASHSEED = "0";
   buildCommand = ''
     cp -r "$src" source

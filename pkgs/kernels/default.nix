@@ -1,5 +1,12 @@
 # The project's own CUDA kernels: the library, and the Python package that loads it.
-{ stdenv, cuda-compiler, architectures ? [ "90a" "120a" ] }:
+{
+  stdenv,
+  cuda-compiler,
+  architectures ? [
+    "90a"
+    "120a"
+  ],
+}:
 stdenv.mkDerivation {
   name = "appliance-kernels";
   src = builtins.path {

@@ -1,4 +1,10 @@
-{ stdenvNoCC, bash, package, name }:
+# One verb of the command line as a program of its own.
+{
+  stdenvNoCC,
+  bash,
+  package,
+  name,
+}:
 stdenvNoCC.mkDerivation {
   name = "appliance-${name}";
   buildCommand = ''

@@ -10,6 +10,7 @@ let
       system = "x86_64-linux";
       builder = "/bin/bash";
       args = [ "-euo" "pipefail" ./builder.sh ];
+      PYTHONHASHSEED = "0"; # as nixpkgs' hook of python does
     } // removeAttrs attrs [ "passthru" ]
   );
   mkDerivation = attrs: derivationOf attrs // attrs.passthru or { };
