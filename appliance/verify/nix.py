@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from appliance.errors import InputError, ProbeIncomplete
 
+FAILED = re.compile(r"builder for '[^']+' failed")
 UNSTABLE = re.compile(r"derivation '([^']+)' may not be deterministic")
 
 
@@ -73,7 +74,7 @@ class Nix:
         options = ["--rebuild", "--keep-failed", "--keep-going", "--no-link"]
         done = self.execute("nix", "build", *options, *elsewhere, *derivations)
         differing = set(UNSTABLE.findall(done.stderr))
-        if done.returncode and not differing:
+        if done.returncode and (not differing or FAILED.search(done.stderr)):
             raise ProbeIncomplete(f"nix build --rebuild: {said_last(done.stderr)}")
         return differing
 

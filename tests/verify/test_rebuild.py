@@ -93,6 +93,17 @@ def test_a_record_is_not_written_by_a_run_that_failed(tmp_path):
     assert not target.exists()
 
 
+def test_words_that_no_shell_reads_are_refused(record):
+    line = refused("verify", "rebuild", "--record", record, "--within", "un'balanced")
+    assert line == '--within "un\'balanced": No closing quotation; expected words as a shell reads them'
+
+
+def test_a_nix_file_that_is_not_there_is_refused():
+    done = appliance("verify", "rebuild", "--file", "/nowhere/packages.nix")
+    assert done.returncode == 2
+    assert "'/nowhere/packages.nix' does not exist" in done.stderr
+
+
 def test_argstr_without_a_file_is_refused():
     done = appliance("verify", "rebuild", "--argstr", "a", "b")
     assert done.returncode == 2
