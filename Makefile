@@ -1,11 +1,12 @@
 # Everything runs in .venv. tools/make-environment makes it and is called every time: it is done at once if
 # .venv is what requirements/ and pyproject.toml say.
-.PHONY: help demo test lock clean environment
+.PHONY: help demo test lock nix-lock clean environment
 
 help:
 	@echo 'make demo    run the main job: a real prefill/decode pair on the CPU, checked and measured'
 	@echo 'make test    run the tests'
 	@echo 'make lock    pin the packages of requirements/ anew (ARGS=--upgrade: to their newest releases)'
+	@echo 'make nix-lock  the same for nix/lock (ARGS=--check: only say what is stale)'
 	@echo 'make clean   remove .venv and caches'
 	@echo 'demo and test pass ARGS on: make test ARGS="-k plan", make demo ARGS=--keep'
 
@@ -20,6 +21,9 @@ test: environment
 
 lock:
 	@tools/refresh-locks $(ARGS)
+
+nix-lock:
+	@tools/refresh-nix-lock $(ARGS)
 
 clean:
 	rm -rf .venv .pytest_cache .hypothesis *.egg-info

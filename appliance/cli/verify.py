@@ -69,6 +69,72 @@ def golden(plan_file: Path, record: Path | None, against: Path | None, as_json: 
         finish([check], plan.identity(), as_json)
 
 
+@command.command()
+@click.argument("parts", nargs=-1)
+@click.option("--flake", default=".", show_default=True, help="The flake that has the parts.")
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A Nix file that has the parts, instead of a flake.",
+)
+@click.option("--argstr", type=(str, str), multiple=True, metavar="NAME VALUE", help="Argument of the file's function.")
+@click.option(
+    "--record",
+    "record_file",
+    type=click.Path(path_type=Path),
+    default=Path("nix/repro.json"),
+    show_default=True,
+    help="The bits as they were recorded.",
+)
+@click.option("--update", is_flag=True, help="Write the record, if the bits repeat, instead of comparing with it.")
+@click.option("--second-store/--no-second-store", default=True, help="Build in a store at another place too.")
+@click.option("--within", envvar="APPLIANCE_NIX_WITHIN", default="", help="Words before `nix`: tools/nix-environment.")
+@json_option
+def rebuild(
+    parts: tuple[str, ...],
+    flake: str,
+    file: Path | None,
+    argstr: tuple[tuple[str, str], ...],
+    record_file: Path,
+    update: bool,
+    second_store: bool,
+    within: str,
+    as_json: bool,
+) -> None:
+    """Build PARTS (default: all of the record) twice and in a second store; compare bits, with the record too."""
+    import shlex
+
+    from appliance.cli.output import results, step
+    from appliance.cli.rebuild_table import show_rebuild
+    from appliance.documents import RebuildRecord
+    from appliance.verify.nix import Nix
+    from appliance.verify.rebuild import as_record, check_rebuild
+
+    if argstr and file is None:
+        raise click.UsageError("--argstr goes with --file")
+    record = None if update and not record_file.exists() else RebuildRecord.read(record_file)
+    names = list(parts) or sorted(record.parts if record else ())
+    if not names:
+        raise click.UsageError("there is no record yet: name the parts")
+    try:
+        before_nix = shlex.split(within)
+    except ValueError as error:
+        raise InputError(f"--within {within!r}: {error}; expected words as a shell reads them") from None
+    arguments = [word for name, value in argstr for word in ("--argstr", name, value)]
+    nix = Nix(source=["--file", str(file), *arguments] if file else flake, within=before_nix)
+    with step() as current:
+        report = check_rebuild(nix, names, None if update else record, second_store, current.update)
+    if update and report.holds():
+        kept = record.parts if record else {}
+        new = as_record(report)
+        new.model_copy(update={"parts": dict(sorted((kept | new.parts).items()))}).write(record_file)
+    if as_json:
+        click.echo(report.to_json(), nl=False)
+    else:
+        show_rebuild(results, report)
+    sys.exit(0 if report.holds() else 1)
+
+
 def now() -> str:
     """The present, ISO 8601, UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -22,6 +22,7 @@ from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, Pcie
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
+from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.recon import Recon
 from appliance.documents.run import Distribution, RunRecord, ServeCell
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
@@ -38,6 +39,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         Findings,
         ProbeRecord,
         GoldenRecord,
+        RebuildRecord,
+        RebuildReport,
         RunRecord,
         KernelBench,
         RunState,
@@ -87,7 +90,11 @@ __all__ = [
     "ProcessState",
     "ProcessStatus",
     "RankMemory",
+    "RebuildRecord",
+    "RebuildReport",
+    "RebuiltPart",
     "Recon",
+    "RecordedPart",
     "Router",
     "RuleResult",
     "RunRecord",

@@ -1,0 +1,1 @@
+"""nix/lock/packages.json: the engine's whole closure, resolved by uv, written for Nix, checked offline."""
