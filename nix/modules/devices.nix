@@ -8,7 +8,9 @@
 }:
 let
   cfg = config.services.sglang-appliance;
-  secondsToAppear = 60;
+  device = "/dev/nvidia-uvm";
+  missing = "${device} is missing after 60 s; expected the NVIDIA driver with its module nvidia_uvm";
+  wait = "for second in {1..60}; do [ -c ${device} ] && exit; sleep 1; done; echo \"${missing}\" >&2; exit 1";
 in
 {
   config = lib.mkIf (cfg.enable && cfg.engine.device == "cuda") {
@@ -22,7 +24,7 @@ in
       serviceConfig = import ./hardening.nix // {
         Type = "oneshot";
         RemainAfterExit = true;
-        ExecStart = ''${pkgs.bash}/bin/bash -c 'for second in {1..${toString secondsToAppear}}; do [ -c /dev/nvidia-uvm ] && exit; sleep 1; done; echo "/dev/nvidia-uvm is missing after ${toString secondsToAppear} s; expected the NVIDIA driver with its module nvidia_uvm" >&2; exit 1' '';
+        ExecStart = "${pkgs.bash}/bin/bash -c '${wait}'";
         PrivateNetwork = true;
         ProcSubset = "pid";
       };

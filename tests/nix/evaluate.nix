@@ -3,6 +3,7 @@
   lib,
   module, # a module, or a path of one
   package ? "/nix/store/00000000000000000000000000000000-sglang-appliance",
+  system ? "/nix/store/00000000000000000000000000000000-system", # what has bin/bash and the like; "" is this machine
 }:
 let
   derivation = name: outPath: {
@@ -11,8 +12,8 @@ let
   };
   pkgs = {
     sglang-appliance = derivation "sglang-appliance" package;
-    bash = derivation "bash" "/nix/store/00000000000000000000000000000000-bash";
-    pciutils = derivation "pciutils" "/nix/store/00000000000000000000000000000000-pciutils";
+    bash = derivation "bash" system;
+    pciutils = derivation "pciutils" system;
   };
   host = lib.evalModules {
     modules = [
@@ -27,10 +28,16 @@ in
 {
   inherit (host) options;
   result = {
-    refused = map (assertion: assertion.message) (lib.filter (assertion: !assertion.assertion) config.assertions);
-    inherit (config) boot powerManagement warnings;
-    # evaluated only where asked for: a refused configuration has no plan
-    inherit (config) users;
+    # sorted: in which order modules are merged is no part of the answer
+    refused = lib.sort lib.lessThan (
+      map (assertion: assertion.message) (lib.filter (assertion: !assertion.assertion) config.assertions)
+    );
+    inherit (config)
+      boot
+      powerManagement
+      users
+      warnings
+      ;
     units = config.rendered;
     etc = lib.mapAttrs (_: file: file.text or (builtins.readFile file.source)) config.environment.etc;
     ports = config.networking.firewall.allowedTCPPorts;

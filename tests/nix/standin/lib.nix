@@ -49,7 +49,12 @@ let
       mapAttrs
       replaceStrings
       ;
-    inherit (builtins) all any;
+    inherit (builtins)
+      all
+      any
+      lessThan
+      sort
+      ;
     boolToString = value: if value then "true" else "false";
     concatMapStringsSep = separator: f: list: concatStringsSep separator (map f list);
     count = f: list: length (filter f list);
