@@ -64,7 +64,8 @@ in
   config = mkIf cfg.enable {
     systemd.services.sglang-model = {
       description = "SGLang appliance: model ${model.servedName}";
-      wants = lib.optional fromHub "network-online.target" ++ cfg.workerUnits;
+      # when a download has failed and a later one succeeds, what required it is started then
+      wants = lib.optional fromHub "network-online.target" ++ [ "sglang-ready.service" ];
       after = lib.optional fromHub "network-online.target";
       environment = {
         HOME = "/var/cache/sglang-appliance/model";

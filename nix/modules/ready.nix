@@ -9,8 +9,9 @@ in
   config = lib.mkIf cfg.enable {
     systemd.services.sglang-ready = {
       description = "SGLang appliance: it answers, and is what was planned";
+      requires = [ "sglang-model.service" ];
       wants = front;
-      after = front;
+      after = [ "sglang-model.service" ] ++ front;
       partOf = [ "sglang-appliance.target" ];
       restartTriggers = [ (builtins.toJSON cfg.plan) ];
       environment.HOME = "/tmp";

@@ -92,8 +92,13 @@ in
       description = "SGLang appliance: router";
       # not tied to the workers: it waits for those that are missing, and outlives those that end. Ordered after them, so
       # that it is stopped before them and lets requests in flight finish.
+      requires = [ "sglang-model.service" ];
       wants = cfg.workerUnits;
-      after = [ "network.target" ] ++ cfg.workerUnits;
+      after = [
+        "network.target"
+        "sglang-model.service"
+      ]
+      ++ cfg.workerUnits;
       partOf = [ "sglang-appliance.target" ];
       restartTriggers = [
         (builtins.toJSON {
@@ -103,6 +108,7 @@ in
           }) cfg.plan.workers;
         })
       ];
+      environment.HOME = "/tmp"; # its own: what it imports looks for a cache
       unitConfig.StartLimitIntervalSec = 0;
       serviceConfig =
         import ./hardening.nix
@@ -110,7 +116,7 @@ in
           Type = "notify"; # ready: it has its workers
           NotifyAccess = "all";
           ExecStart = "${cfg.package}/bin/appliance launch router --plan /etc/sglang-appliance/plan.json";
-          TimeoutStartSec = cfg.startTimeout; # as long as its workers may take
+          TimeoutStartSec = 120; # it is started after its workers; while one is missing it is tried again
           WatchdogSec = 60; # it answers, with workers or without
           Restart = "always";
           RestartSec = 2;

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from appliance.documents import Plan, Worker
+
 PROJECT = Path(__file__).parents[2]
 NIX = PROJECT / "tools/nix-environment"
 CANNOT_BRING_UP = 3
 
 LIB_SETTING = "APPLIANCE_NIXPKGS_LIB"
 LIB_IN_STORE = "/nix/store/spjcdg6wiyqlnq0nv3ljxyw0c4g0zp2r-source"
-"""Where the tree of nix-community/nixpkgs.lib, de42d44212d2, lies in every store that has it: its hash gives the path."""
+"""Where the tree of nix-community/nixpkgs.lib, de42d44212d2, lies in a store that has it: its hash gives the path."""
 
 STANDIN = f"{PROJECT}/tests/nix/standin/lib.nix"
 
@@ -61,6 +63,52 @@ def example(name: str, changes: str = "") -> str:
     """
     beside = f"{{ lib, ... }}: {{ services.sglang-appliance = {{ {changes} }}; }}"
     return f"{{ imports = [ {PROJECT}/nix/examples/{name}.nix ({beside}) ]; }}"
+
+
+def module_of(plan: Plan, **changes) -> str:
+    """The module that makes `plan`; `changes` are options of services.sglang-appliance beside it."""
+    options = {
+        "enable": True,
+        "topology": plan.topology,
+        "engine": {"version": plan.engine.version, "device": plan.engine.device},
+        "model": {"path": plan.model.path, "servedName": plan.model.served_name},
+        "startTimeout": plan.start_timeout_s,
+        "stopTimeout": plan.stop_timeout_s,
+        "workers": {worker.name: worker_options(worker) for worker in plan.workers},
+    }
+    if plan.router is not None:
+        options["router"] = {
+            "port": plan.router.port,
+            "metricsPort": plan.router.metrics_port,
+            "settings": settings_of(plan.router.args),
+        }
+    return f"{{ services.sglang-appliance = builtins.fromJSON {json.dumps(json.dumps(options | changes))}; }}"
+
+
+def worker_options(worker: Worker) -> dict:
+    """The options of one worker."""
+    return {
+        "role": worker.role,
+        "gpus": worker.gpus,
+        "numaNode": worker.numa_node,
+        "port": worker.port,
+        "bootstrapPort": worker.bootstrap_port,
+        "ncclPort": worker.nccl_port,
+        "settings": settings_of(worker.args),
+        "environment": worker.env,
+    }
+
+
+def settings_of(args: list[str]) -> dict:
+    """Arguments as `settings`: a flag without a value is true, and numbers are numbers."""
+    settings: dict = {}
+    for word in args:
+        if word.startswith("--"):
+            flag = word.removeprefix("--")
+            settings[flag] = True
+        else:
+            settings[flag] = int(word) if word.isdigit() else word
+    return settings
 
 
 def examples() -> list[str]:

@@ -13,6 +13,7 @@ let
   pkgs = {
     sglang-appliance = derivation "sglang-appliance" package;
     bash = derivation "bash" system;
+    gawk = derivation "gawk" system;
     pciutils = derivation "pciutils" system;
   };
   host = lib.evalModules {

@@ -37,6 +37,11 @@ let
   };
   serviceOptions = unitOptions // {
     environment = section;
+    path = mkOption {
+      type = types.listOf types.package;
+      default = [ ];
+      description = "stand-in";
+    };
     restartTriggers = mkOption {
       type = types.listOf types.str;
       default = [ ];

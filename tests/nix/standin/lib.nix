@@ -52,6 +52,7 @@ let
     inherit (builtins)
       all
       any
+      isAttrs
       lessThan
       sort
       ;
@@ -186,8 +187,22 @@ let
     getSubOptions = _: { };
     descriptionClass = "noun";
   };
-  quoted = type: if type.descriptionClass == "composite" then "(${type.description})" else type.description;
-  conjunction = type: if type.descriptionClass == "conjunction" then "(${type.description})" else type.description;
+  # a description within another: in parentheses unless it is of one of these classes
+  phrase =
+    classes: type: if elem type.descriptionClass classes then type.description else "(${type.description})";
+  element = phrase [
+    "noun"
+    "composite"
+  ];
+  alternative = phrase [
+    "noun"
+    "conjunction"
+  ];
+  lastAlternative = phrase [
+    "noun"
+    "conjunction"
+    "composite"
+  ];
 
   types = {
     anything = simple "anything" (_: true) // {
@@ -231,7 +246,7 @@ let
       type:
       type
       // {
-        description = "null or ${conjunction type}";
+        description = "null or ${alternative type}";
         descriptionClass = "conjunction";
         check = value: value == null || type.check value;
         merge = loc: values: if elem null values then equal loc values else type.merge loc values;
@@ -239,8 +254,8 @@ let
     either =
       a: b:
       simple "${
-        if a.descriptionClass == "nonRestrictiveClause" then "${a.description}," else conjunction a
-      } or ${conjunction b}" (value: a.check value || b.check value)
+        if a.descriptionClass == "nonRestrictiveClause" then "${a.description}," else alternative a
+      } or ${lastAlternative b}" (value: a.check value || b.check value)
       // {
         descriptionClass = "conjunction";
         merge = loc: values: (if general.all a.check values then a else b).merge loc values;
@@ -248,7 +263,7 @@ let
     oneOf = list: foldl' types.either (head list) (builtins.tail list);
     listOf =
       type:
-      simple "list of ${quoted type}" isList
+      simple "list of ${element type}" isList
       // {
         descriptionClass = "composite";
         getSubOptions = prefix: type.getSubOptions (prefix ++ [ "*" ]);
@@ -258,7 +273,7 @@ let
       };
     attrsOf =
       type:
-      simple "attribute set of ${quoted type}" isAttrs
+      simple "attribute set of ${element type}" isAttrs
       // {
         descriptionClass = "composite";
         getSubOptions = prefix: type.getSubOptions (prefix ++ [ "<name>" ]);
@@ -278,6 +293,7 @@ let
       module:
       simple "submodule" (value: isAttrs value || isFunction value)
       // {
+        descriptionClass = null;
         getSubOptions =
           prefix:
           removeAttrs

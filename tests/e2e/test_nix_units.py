@@ -1,0 +1,125 @@
+"""The module's units under a real systemd: the real engine on the CPU, real NIXL, the real router."""
+
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from tests.helpers.nix_module import PROJECT, evaluate, module_of
+from tests.helpers.systemd_machine import run_on_systemd
+
+MODEL = "/srv/models/demo"
+PACKAGE = "/srv/package"
+
+APPLIANCE = """\
+#!/bin/sh
+export LD_LIBRARY_PATH=/srv/python/lib PYTHONPATH=/srv/project
+exec /srv/environment/bin/python -m appliance "$@"
+"""
+FUNCTIONS = """\
+useradd --system --home-dir /var/lib/sglang-appliance sglang
+show() { systemctl show "$1" -P "$2"; }
+states() { for unit in "$@"; do echo "$unit $(show sglang-$unit.service ActiveState)"; done; }
+"""
+
+
+def run_units(plan, model: Path, script: str, tmp_path: Path, **changes) -> list[str]:
+    """Run `script` on a machine that has the units of `plan` and the package, the model and the plan at their places."""
+    plan = plan.model_copy(update={"model": plan.model.model_copy(update={"path": MODEL})})
+    found = evaluate(module_of(plan, **changes), package=PACKAGE, system="")
+    assert found["refused"] == []
+    command = tmp_path / "package/bin/appliance"
+    command.parent.mkdir(parents=True)
+    command.write_text(APPLIANCE)
+    command.chmod(0o755)
+    environment, packages = interpreter(tmp_path)
+    plan_file = tmp_path / "plan.json"
+    plan_file.write_text(found["etc"]["sglang-appliance/plan.json"])
+    places = {
+        "/etc/sglang-appliance/plan.json": plan_file,
+        MODEL: model,
+        PACKAGE: tmp_path / "package",
+        # not at their own paths: the units see neither /home nor /root nor /tmp
+        "/srv/project": PROJECT,
+        "/srv/python": Path(sys.base_prefix),
+        "/srv/environment": environment,
+        f"/srv/environment/{packages.relative_to(sys.prefix)}": packages,
+    }
+    output = run_on_systemd(found["units"], FUNCTIONS + script, shared=tmp_path, visible=[], places=places)
+    return output.splitlines()
+
+
+def interpreter(tmp_path: Path) -> tuple[Path, Path]:
+    """This environment, made to be at /srv/environment over an interpreter at /srv/python; and its packages."""
+    packages = Path(sysconfig.get_path("purelib"))
+    environment = tmp_path / "environment"
+    (environment / "bin").mkdir(parents=True)
+    (environment / packages.relative_to(sys.prefix)).mkdir(parents=True)
+    (environment / "bin/python").symlink_to(f"/srv/python/bin/{Path(sys.executable).resolve().name}")
+    (environment / "pyvenv.cfg").write_text("home = /srv/python/bin\ninclude-system-site-packages = false\n")
+    return environment, packages
+
+
+PAIR = """\
+ask() {{ curl -s --max-time 60 {url}/v1/completions -H 'Content-Type: application/json' \\
+    -d "{{\\"model\\": \\"demo\\", \\"prompt\\": \\"x\\", \\"max_tokens\\": $1, \\"ignore_eos\\": true, \\"stream\\": $2}}"; }}
+answers() {{ ask 3 false | grep -q '"completion_tokens":3'; }}
+until_answers() {{ for _ in $(seq 90); do answers && return; sleep 1; done; return 1; }}
+main_pid() {{ show sglang-$1.service MainPID; }}
+
+systemctl start sglang-appliance.target || journalctl --no-pager -o cat
+states model prefill decode router ready
+echo "numa: $(show sglang-prefill.service NUMAPolicy) $(grep Mems_allowed_list /proc/$(main_pid prefill)/status | cut -f 2)"
+echo "user: $(ps -o user= -p $(main_pid prefill))"
+answers && echo "a completion came through the router"
+
+for victim in decode prefill; do
+    other=$([ $victim = decode ] && echo prefill || echo decode)
+    before=$(main_pid $other) router=$(main_pid router)
+    ask 4000 true > {shared}/stream &
+    client=$!
+    for _ in $(seq 50); do [ $(wc -l < {shared}/stream) -gt 20 ] && break; sleep 0.1; done
+    kill -9 $(main_pid $victim)
+    wait $client || true
+    echo "$victim killed: stream done: $(grep -c 'data: .DONE' {shared}/stream), error in it: $(grep -c '"error"' {shared}/stream)"
+    for _ in $(seq 90); do [ $(show sglang-$victim.service NRestarts) = 1 ] && break; sleep 1; done
+    until_answers && echo "$victim killed: answers again"
+    echo "$victim killed: restarts $(show sglang-$victim.service NRestarts)"
+    [ $before = $(main_pid $other) ] && [ $router = $(main_pid router) ] && echo "$victim killed: others went on"
+done
+
+ask 300 true > {shared}/stream &
+client=$!
+for _ in $(seq 50); do [ $(wc -l < {shared}/stream) -gt 20 ] && break; sleep 0.1; done
+systemctl stop sglang-appliance.target
+wait $client || true
+echo "stopped: stream done: $(grep -c 'data: .DONE' {shared}/stream)"
+states prefill decode router ready
+"""
+
+
+def test_a_pair_serves_survives_a_killed_worker_and_drains(make_plan, demo_model, tmp_path):
+    plan = make_plan("pd", stop_timeout_s=30.0)
+    script = PAIR.format(url=plan.endpoint(), shared=tmp_path)
+    lines = run_units(plan, demo_model, script, tmp_path)
+    assert lines == []
+
+
+BROKEN = """\
+systemctl start sglang-appliance.target
+states model prefill decode router ready
+journalctl --no-pager -o cat
+"""
+
+
+def test_a_model_that_is_cut_off_keeps_the_workers_down_with_a_reason(make_plan, demo_model, tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(demo_model, model)
+    weights = model / "model.safetensors"
+    size = weights.stat().st_size
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    lines = run_units(make_plan("pd"), model, BROKEN, tmp_path)
+    assert lines[:5] == ["model failed", "prefill inactive", "decode inactive", "router inactive", "ready inactive"]
+    reason = f"{MODEL}/model.safetensors: truncated: {size - 1000} bytes, expected {size}"
+    assert any(reason in line for line in lines)
+    assert "Dependency failed for sglang-prefill.service - SGLang appliance: prefill worker prefill." in lines
