@@ -24,7 +24,7 @@ states() { for unit in "$@"; do echo "$unit $(show sglang-$unit.service ActiveSt
 
 
 def run_units(plan, model: Path, script: str, tmp_path: Path, **changes) -> list[str]:
-    """Run `script` on a machine that has the units of `plan` and the package, the model and the plan at their places."""
+    """Run `script` on a machine that has the units, the package, the model and the plan at their places."""
     plan = plan.model_copy(update={"model": plan.model.model_copy(update={"path": MODEL})})
     found = evaluate(module_of(plan, **changes), package=PACKAGE, system="")
     assert found["refused"] == []
@@ -61,39 +61,43 @@ def interpreter(tmp_path: Path) -> tuple[Path, Path]:
 
 
 PAIR = """\
-ask() {{ curl -s --max-time 60 {url}/v1/completions -H 'Content-Type: application/json' \\
-    -d "{{\\"model\\": \\"demo\\", \\"prompt\\": \\"x\\", \\"max_tokens\\": $1, \\"ignore_eos\\": true, \\"stream\\": $2}}"; }}
-answers() {{ ask 3 false | grep -q '"completion_tokens":3'; }}
-until_answers() {{ for _ in $(seq 90); do answers && return; sleep 1; done; return 1; }}
+ask() {{
+    curl -s --max-time 60 {url}/v1/completions -H 'Content-Type: application/json' \\
+        -d '{{"model": "demo", "prompt": "x", "max_tokens": '$1', "ignore_eos": true, "stream": '$2'}}'
+}}
+stream() {{ # asks for so many tokens in the background, and returns when they flow
+    : > {shared}/stream
+    ask $1 true > {shared}/stream &
+    client=$!
+    for _ in $(seq 100); do [ $(wc -l < {shared}/stream) -le 20 ] || return 0; sleep 0.1; done
+}}
+streamed() {{ wait $client || true; echo "$1 $(grep -c "$2" {shared}/stream || true)"; }}
 main_pid() {{ show sglang-$1.service MainPID; }}
+until_it() {{ for _ in $(seq 240); do "$@" && return; sleep 0.5; done; return 1; }}
+started_again() {{ [ $(show sglang-$1.service NRestarts) = 1 ] && [ $(show sglang-$1.service ActiveState) = active ]; }}
+answers() {{ ask 3 false | grep -q '"completion_tokens":3'; }}
 
-systemctl start sglang-appliance.target || journalctl --no-pager -o cat
+systemctl start sglang-appliance.target
 states model prefill decode router ready
-echo "numa: $(show sglang-prefill.service NUMAPolicy) $(grep Mems_allowed_list /proc/$(main_pid prefill)/status | cut -f 2)"
-echo "user: $(ps -o user= -p $(main_pid prefill))"
+prefill=$(main_pid prefill)
+echo "policy: $(show sglang-prefill.service NUMAPolicy) $(show sglang-prefill.service NUMAMask)"
+echo "user: $(ps -o user= -p $prefill)"
 answers && echo "a completion came through the router"
 
 for victim in decode prefill; do
     other=$([ $victim = decode ] && echo prefill || echo decode)
     before=$(main_pid $other) router=$(main_pid router)
-    ask 4000 true > {shared}/stream &
-    client=$!
-    for _ in $(seq 50); do [ $(wc -l < {shared}/stream) -gt 20 ] && break; sleep 0.1; done
+    stream 4000
     kill -9 $(main_pid $victim)
-    wait $client || true
-    echo "$victim killed: stream done: $(grep -c 'data: .DONE' {shared}/stream), error in it: $(grep -c '"error"' {shared}/stream)"
-    for _ in $(seq 90); do [ $(show sglang-$victim.service NRestarts) = 1 ] && break; sleep 1; done
-    until_answers && echo "$victim killed: answers again"
-    echo "$victim killed: restarts $(show sglang-$victim.service NRestarts)"
-    [ $before = $(main_pid $other) ] && [ $router = $(main_pid router) ] && echo "$victim killed: others went on"
+    streamed "$victim killed, errors in the stream:" '"error"'
+    until_it started_again $victim && echo "$victim killed, started again"
+    until_it answers && echo "$victim killed, answers again"
+    [ $before = $(main_pid $other) ] && [ $router = $(main_pid router) ] && echo "$victim killed, the others went on"
 done
 
-ask 300 true > {shared}/stream &
-client=$!
-for _ in $(seq 50); do [ $(wc -l < {shared}/stream) -gt 20 ] && break; sleep 0.1; done
+stream 200
 systemctl stop sglang-appliance.target
-wait $client || true
-echo "stopped: stream done: $(grep -c 'data: .DONE' {shared}/stream)"
+streamed "stopped, streams that came to their end:" '"finish_reason":"length"'
 states prefill decode router ready
 """
 
@@ -102,7 +106,17 @@ def test_a_pair_serves_survives_a_killed_worker_and_drains(make_plan, demo_model
     plan = make_plan("pd", stop_timeout_s=30.0)
     script = PAIR.format(url=plan.endpoint(), shared=tmp_path)
     lines = run_units(plan, demo_model, script, tmp_path)
-    assert lines == []
+    assert lines[:5] == ["model active", "prefill active", "decode active", "router active", "ready active"]
+    assert lines[5:8] == ["policy: bind 0", "user: sglang", "a completion came through the router"]
+    for victim, seen in (("decode", lines[8:12]), ("prefill", lines[12:16])):
+        assert seen == [
+            f"{victim} killed, errors in the stream: 1",
+            f"{victim} killed, started again",
+            f"{victim} killed, answers again",
+            f"{victim} killed, the others went on",
+        ]
+    assert lines[16] == "stopped, streams that came to their end: 1"
+    assert lines[17:] == ["prefill inactive", "decode inactive", "router inactive", "ready inactive"]
 
 
 BROKEN = """\
