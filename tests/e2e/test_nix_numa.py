@@ -1,4 +1,4 @@
-"""Two units of the module on a machine with two NUMA nodes, a virtual one: each has the CPUs and the memory of its node.
+"""Two units of the module on a virtual machine with two NUMA nodes: each has the CPUs and memory of its node.
 
 The worker is a stand-in that takes memory and says it is ready; units, systemd, kernel and nodes are real.
 """
@@ -36,7 +36,8 @@ for worker in prefill decode; do
     allowed() {{ grep $1_allowed_list /proc/$pid/status | cut -f 2; }}
     policies=$(cut -d ' ' -f 2 /proc/$pid/numa_maps | sort -u | tr '\\n' ' ')
     # pages of the largest mapping, by node: the 64 MiB
-    pages=$(grep -o 'anon=[0-9]*.*' /proc/$pid/numa_maps | sort -t = -k 2 -n | tail -n 1 | grep -o 'N[01]=' | tr -d '\\n')
+    largest=$(grep -o 'anon=[0-9]*.*' /proc/$pid/numa_maps | sort -t = -k 2 -n | tail -n 1)
+    pages=$(grep -o 'N[01]=' <<< "$largest" | tr -d '\\n')
     echo "{mark}$worker: CPUs $(allowed Cpus), memory $(allowed Mems), policies $policies, pages on $pages"
 done
 """

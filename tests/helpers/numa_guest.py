@@ -1,6 +1,6 @@
-"""A small virtual machine with two NUMA nodes: Debian's cloud kernel and a Debian 13 user land in qemu's own emulation.
+"""A small virtual machine with two NUMA nodes: Debian's cloud kernel and a Debian 13 user land, emulated by qemu.
 
-Emulated on purpose, also where the host has KVM: nothing but a file and a process, the same everywhere; a minute or two.
+Emulated on purpose, also where the host has KVM: the same everywhere. It takes a minute or two.
 """
 
 import glob

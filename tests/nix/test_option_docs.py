@@ -25,11 +25,10 @@ def test_the_real_library_describes_the_options_alike(real_lib):
 
 
 def test_every_option_has_a_description_and_an_example_or_a_default():
-    standin = f"{PROJECT}/tests/nix/standin/lib.nix"
-    options = value_of(
-        f"let lib = import {standin}; host = import {PROJECT}/tests/nix/evaluate.nix {{ inherit lib; module = {{ }}; }}; "
-        f"in import {PROJECT}/nix/option-docs.nix {{ inherit lib; }} host.options.services.sglang-appliance"
-    )
+    lib = f"import {PROJECT}/tests/nix/standin/lib.nix"
+    host = f"import {PROJECT}/tests/nix/evaluate.nix {{ lib = {lib}; module = {{ }}; }}"
+    documented = f"import {PROJECT}/nix/option-docs.nix {{ lib = {lib}; }}"
+    options = value_of(f"{documented} ({host}).options.services.sglang-appliance")
     assert len(options) > 40
     for option in options:
         assert option["description"].strip(), option["name"]
