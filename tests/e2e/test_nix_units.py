@@ -77,6 +77,7 @@ until_it() {{ for _ in $(seq 240); do "$@" && return; sleep 0.5; done; return 1;
 started_again() {{ [ $(show sglang-$1.service NRestarts) = 1 ] && [ $(show sglang-$1.service ActiveState) = active ]; }}
 answers() {{ ask 3 false | grep -q '"completion_tokens":3'; }}
 
+end='"finish_reason":"length"'
 systemctl start sglang-appliance.target
 states model prefill decode router ready
 prefill=$(main_pid prefill)
@@ -87,9 +88,10 @@ answers && echo "a completion came through the router"
 for victim in decode prefill; do
     other=$([ $victim = decode ] && echo prefill || echo decode)
     before=$(main_pid $other) router=$(main_pid router)
-    stream 4000
+    stream $([ $victim = decode ] && echo 4000 || echo 200)
     kill -9 $(main_pid $victim)
-    streamed "$victim killed, errors in the stream:" '"error"'
+    [ $victim = decode ] && streamed "decode killed, errors in the stream:" '"error"'
+    [ $victim = prefill ] && streamed "prefill killed, streams that came to their end:" "$end"
     until_it started_again $victim && echo "$victim killed, started again"
     until_it answers && echo "$victim killed, answers again"
     [ $before = $(main_pid $other) ] && [ $router = $(main_pid router) ] && echo "$victim killed, the others went on"
@@ -97,7 +99,7 @@ done
 
 stream 200
 systemctl stop sglang-appliance.target
-streamed "stopped, streams that came to their end:" '"finish_reason":"length"'
+streamed "stopped, streams that came to their end:" "$end"
 states prefill decode router ready
 """
 
@@ -108,9 +110,11 @@ def test_a_pair_serves_survives_a_killed_worker_and_drains(make_plan, demo_model
     lines = run_units(plan, demo_model, script, tmp_path)
     assert lines[:5] == ["model active", "prefill active", "decode active", "router active", "ready active"]
     assert lines[5:8] == ["policy: bind 0", "user: sglang", "a completion came through the router"]
-    for victim, seen in (("decode", lines[8:12]), ("prefill", lines[12:16])):
+    # the client of a decode worker that dies sees an error; one whose prefill is done does not need prefill any more
+    assert lines[8] == "decode killed, errors in the stream: 1"
+    assert lines[12] == "prefill killed, streams that came to their end: 1"
+    for victim, seen in (("decode", lines[9:12]), ("prefill", lines[13:16])):
         assert seen == [
-            f"{victim} killed, errors in the stream: 1",
             f"{victim} killed, started again",
             f"{victim} killed, answers again",
             f"{victim} killed, the others went on",

@@ -61,7 +61,8 @@ def run_in_guest(files: dict[str, str], script: str, folder: Path, timeout_s: fl
         words += ["-numa", f"node,nodeid={node},cpus={node},memdev=node{node}"]
     # NVMe and ext4 are built into this kernel: no initial ram disk is needed
     words += ["-drive", f"file={image},format=raw,if=none,id=disk", "-device", "nvme,serial=1,drive=disk"]
-    words += ["-kernel", kernel(), "-append", "root=/dev/nvme0n1 rw console=ttyS0 quiet systemd.unit=driver.service"]
+    command_line = "root=/dev/nvme0n1 rw init=/lib/systemd/systemd systemd.unit=driver.service console=ttyS0 quiet"
+    words += ["-kernel", kernel(), "-append", command_line]
     done = subprocess.run(
         words,
         stdin=subprocess.DEVNULL,
@@ -81,7 +82,7 @@ def kernel() -> str:
     """Debian's cloud kernel."""
     found = os.environ.get(KERNEL_SETTING) or max(glob.glob(KERNELS), default=None)
     if found is None:
-        pytest.skip(f"needs Debian's cloud kernel (linux-image-cloud-amd64, or {KERNEL_SETTING}=FILE)")
+        pytest.skip(f"needs Debian's cloud kernel: {KERNEL_SETTING}=$(tools/guest-kernel)")
     return found
 
 
