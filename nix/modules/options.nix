@@ -13,7 +13,8 @@ in
       default = pkgs.sglang-appliance;
       defaultText = lib.literalExpression "pkgs.sglang-appliance";
       description = ''
-        The appliance with its engine: `bin/appliance` and `bin/hf` in one environment. Of this flake's overlay.
+        The appliance with its engine: `bin/appliance` and `bin/hf` in one environment. The flake's module sets the
+        flake's own, built with the nixpkgs that it was tested with.
       '';
     };
 

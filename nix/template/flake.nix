@@ -13,7 +13,6 @@
         modules = [
           appliance.nixosModules.default
           appliance.nixosModules.rtx-pro-6000
-          { nixpkgs.overlays = [ appliance.overlays.default ]; }
           ./host.nix
           ./appliance.nix
         ];

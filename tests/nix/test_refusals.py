@@ -77,6 +77,11 @@ def refusals(changes: str, of: str = "pd-8-gpus", lib: str | None = None) -> lis
             "expected it on decode, "
             "or on both: NIXL refuses a decode worker with fewer KV regions than prefill",
         ),
+        (
+            'workers.decode.environment.SGLANG_OPT_SM120_DIRECT_SWA_KV = "1";',
+            "workers.prefill.environment.SGLANG_OPT_SM120_DIRECT_SWA_KV is not set, "
+            'workers.decode.environment.SGLANG_OPT_SM120_DIRECT_SWA_KV is "1"; expected the same',
+        ),
         # parallelism
         (
             "workers.decode.settings.ep-size = 8;",

@@ -48,7 +48,8 @@ let
       int = builtins.isInt value;
       float = builtins.isInt value || builtins.isFloat value;
       count = builtins.isInt value || (builtins.isString value && builtins.match "[0-9.]+[kKmMgG]?" value != null);
-      string = builtins.isString value;
+      # a number is as good a word as any: disaggregation-ib-device = 0
+      string = builtins.isString value || builtins.isInt value || builtins.isFloat value;
     }
     .${kind};
 
@@ -66,7 +67,8 @@ let
     let
       values = lib.toList value;
       isList = entry.list or false;
-      outside = lib.filter (one: !(lib.elem one entry.choices)) values;
+      choices = map arguments.word entry.choices;
+      outside = lib.filter (one: !(lib.elem (arguments.word one) choices)) values;
     in
     if builtins.isList value && !isList then
       "is a list; expected one value, ${nameOfKind.${entry.kind}}"
@@ -75,7 +77,7 @@ let
     else if !(lib.all (fits entry.kind) values) then
       "is ${builtins.toJSON value}; expected ${lib.optionalString isList "a list, each "}${nameOfKind.${entry.kind}}"
     else if entry ? choices && outside != [ ] then
-      "is ${builtins.toJSON value}; expected one of ${lib.concatMapStringsSep ", " arguments.word entry.choices}"
+      "is ${builtins.toJSON value}; expected one of ${lib.concatStringsSep ", " choices}"
     else
       null;
 

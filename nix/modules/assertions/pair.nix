@@ -12,6 +12,10 @@ let
       of = worker: worker.tpSize;
       why = "window and index state has no place on unlike ranks (llm-d#2427)";
     };
+    "environment.SGLANG_OPT_SM120_DIRECT_SWA_KV" = {
+      of = worker: worker.effectiveEnvironment.SGLANG_OPT_SM120_DIRECT_SWA_KV or null;
+      why = "it is a layout of the window pool";
+    };
   }
   // lib.mapAttrs' (name: why: lib.nameValuePair "settings.${name}" { inherit why; of = setting name; }) {
     attention-backend = "the layout of a token's cache differs between backends (sgl#37838)";
