@@ -17,7 +17,7 @@ LIB_SETTING = "APPLIANCE_NIXPKGS_LIB"
 LIB_IN_STORE = "/nix/store/spjcdg6wiyqlnq0nv3ljxyw0c4g0zp2r-source"
 """Where the tree of nix-community/nixpkgs.lib, de42d44212d2, lies in a store that has it: its hash gives the path."""
 
-STANDIN = f"{PROJECT}/tests/nix/standin/lib.nix"
+STANDIN = f"{PROJECT}/tests/nix/module/standin/lib.nix"
 
 
 class NixError(Exception):
@@ -47,12 +47,12 @@ def real_lib() -> str | None:
 
 
 def evaluate(module: str, attribute: str = "", lib: str | None = None, **changes: str) -> dict | list:
-    """The configuration that `module` (Nix text) makes, or one attribute of it: see tests/nix/evaluate.nix."""
+    """The configuration that `module` (Nix text) makes, or one attribute of it: see tests/nix/module/evaluate.nix."""
     lib = lib or real_lib() or STANDIN
     given = " ".join(f"{name} = {json.dumps(value)};" for name, value in changes.items())
     wanted = f"result.{attribute}" if attribute else "result"
     return value_of(
-        f"(import {PROJECT}/tests/nix/evaluate.nix {{ lib = import {lib}; module = {module}; {given} }}).{wanted}"
+        f"(import {PROJECT}/tests/nix/module/evaluate.nix {{ lib = import {lib}; module = {module}; {given} }}).{wanted}"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("sglang", reason="the engine whose arguments the table lists is not installed")
 
-TOOL = Path(__file__).parents[2] / "tools/engine-arguments"
+TOOL = Path(__file__).parents[3] / "tools/engine-arguments"
 
 
 def test_the_table_is_that_of_the_installed_server():

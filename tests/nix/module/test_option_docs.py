@@ -25,8 +25,8 @@ def test_the_real_library_describes_the_options_alike(real_lib):
 
 
 def test_every_option_has_a_description_and_an_example_or_a_default():
-    lib = f"import {PROJECT}/tests/nix/standin/lib.nix"
-    host = f"import {PROJECT}/tests/nix/evaluate.nix {{ lib = {lib}; module = {{ }}; }}"
+    lib = f"import {PROJECT}/tests/nix/module/standin/lib.nix"
+    host = f"import {PROJECT}/tests/nix/module/evaluate.nix {{ lib = {lib}; module = {{ }}; }}"
     documented = f"import {PROJECT}/nix/option-docs.nix {{ lib = {lib}; }}"
     options = value_of(f"{documented} ({host}).options.services.sglang-appliance")
     assert len(options) > 40

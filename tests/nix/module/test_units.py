@@ -9,7 +9,7 @@ import pytest
 from appliance.documents import Plan
 from tests.helpers.nix_module import PROJECT, STANDIN, evaluate, example, examples, in_nix_environment
 
-GOLDEN = PROJECT / "tests/nix/golden"
+GOLDEN = PROJECT / "tests/nix/module/golden"
 WRITE_SETTING = "APPLIANCE_WRITE_GOLDEN"
 
 

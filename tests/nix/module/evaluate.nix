@@ -19,7 +19,7 @@ let
   host = lib.evalModules {
     modules = [
       ./standin/host.nix
-      ../../nix/modules
+      ../../../nix/modules
       module
       { _module.args.pkgs = pkgs; }
     ];
