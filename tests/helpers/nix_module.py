@@ -18,6 +18,7 @@ LIB_IN_STORE = "/nix/store/spjcdg6wiyqlnq0nv3ljxyw0c4g0zp2r-source"
 """Where the tree of nix-community/nixpkgs.lib, de42d44212d2, lies in a store that has it: its hash gives the path."""
 
 STANDIN = f"{PROJECT}/tests/nix/module/standin/lib.nix"
+EVALUATE = f"{PROJECT}/tests/nix/module/evaluate.nix"
 
 
 class NixError(Exception):
@@ -51,9 +52,7 @@ def evaluate(module: str, attribute: str = "", lib: str | None = None, **changes
     lib = lib or real_lib() or STANDIN
     given = " ".join(f"{name} = {json.dumps(value)};" for name, value in changes.items())
     wanted = f"result.{attribute}" if attribute else "result"
-    return value_of(
-        f"(import {PROJECT}/tests/nix/module/evaluate.nix {{ lib = import {lib}; module = {module}; {given} }}).{wanted}"
-    )
+    return value_of(f"(import {EVALUATE} {{ lib = import {lib}; module = {module}; {given} }}).{wanted}")
 
 
 def example(name: str, changes: str = "") -> str:

@@ -36,6 +36,9 @@ in
       ++ lib.optional (
         !(lib.hasPrefix "127." cfg.host || cfg.host == "::1")
       ) "host is \"${cfg.host}\"; expected a loopback address: workers ask nobody for a password (router.host is for clients)"
+      ++
+        lib.optional (builtins.match "[0-9]+(\\.[0-9]+){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*" cfg.router.host == null)
+          "router.host is \"${cfg.router.host}\"; expected an address, such as 0.0.0.0 or 192.0.2.7"
     )
   );
 }

@@ -179,6 +179,10 @@ def refusals(changes: str, of: str = "pd-8-gpus", lib: str | None = None) -> lis
             'host is "0.0.0.0"; expected a loopback address: workers ask nobody for a password '
             "(router.host is for clients)",
         ),
+        (
+            'router.host = "gpu-box";',
+            'router.host is "gpu-box"; expected an address, such as 0.0.0.0 or 192.0.2.7',
+        ),
         # model
         (
             'model.repo = "deepseek-ai/DeepSeek-V4-Flash"; model.revision = "main";',
