@@ -1,5 +1,10 @@
 # The model: downloaded if it comes from the hub, checked in any case. Workers start after it, and not at all if it fails.
-{ config, lib, ... }:
+{
+  config,
+  lib,
+  pkgs,
+  ...
+}:
 let
   inherit (lib)
     mkIf
@@ -13,6 +18,11 @@ let
   hasToken = cfg.credentials ? hf-token;
 
   download = "${cfg.package}/bin/hf download ${model.repo} --revision ${toString model.revision} --local-dir ${model.path} --quiet";
+
+  # With the hub out of reach hf fails even where everything is there. So a commit that was downloaded and found whole is
+  # marked, and not asked for again; the mark goes when a later check fails, and the next start downloads what is wrong.
+  mark = "${model.path}/.appliance-${toString model.revision}";
+  bash = line: "${pkgs.bash}/bin/bash -c '${line}'";
   verify =
     "${cfg.package}/bin/appliance recon model ${model.path}"
     + lib.optionalString (model.verify == "hashes") " --hash";
@@ -78,7 +88,10 @@ in
         // {
           Type = "oneshot";
           RemainAfterExit = true;
-          ExecStart = lib.optional fromHub download ++ [ verify ];
+          ExecStart =
+            lib.optional fromHub (bash "[ -e ${mark} ] || exec ${download}")
+            ++ [ verify ]
+            ++ lib.optional fromHub (bash ": > ${mark}");
           TimeoutStartSec = "infinity"; # 146 GB take as long as the line needs
           StateDirectory = "sglang-appliance";
           StateDirectoryMode = "0755";
@@ -92,6 +105,7 @@ in
           if fromHub then
             {
               # what is downloaded is kept: a retry goes on where the last one broke off
+              ExecStopPost = bash "[ $SERVICE_RESULT = success ] || rm -f ${mark}";
               Restart = "on-failure";
               RestartSec = 30;
               RestartSteps = 5;
