@@ -10,12 +10,13 @@ from appliance.errors import ApplianceError
 VERBS = {
     "recon": "Report the machine, the model and the engine.",
     "plan": "Turn the three reports into a plan.",
+    "preflight": "Check what is known to go wrong, before hours are lost.",
     "up": "Run a plan on this machine.",
     "down": "Stop what `up` runs.",
     "status": "Show what `up` runs.",
     "launch": "Become one worker of a plan (exec).",
     "verify": "Prove that what runs is what was planned, and right.",
-    "demo": "Prefill and decode on this machine's CPU, end to end.",
+    "demo": "Prefill and decode on this machine, end to end, with a tiny model.",
     "schema": "Print the JSON Schema of a document.",
 }
 
@@ -48,6 +49,8 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: errors meant for the user become one message and their exit code."""
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(errors="replace")  # names of files need not be text, nor a terminal know all letters
     try:
         cli.main(standalone_mode=False)
     except click.ClickException as error:

@@ -24,7 +24,8 @@ from appliance.paths import cache_directory
 )
 @json_option
 def command(topology: str, keep: bool, base_port: int, state_dir: Path, cache_dir: Path, as_json: bool) -> None:
-    """Serve a tiny random model on this machine's CPU, end to end: real SGLang, real NIXL, real router.
+    """Serve a tiny random model on this machine, end to end: real SGLang, real NIXL, real router; on its GPUs where it
+    has some, otherwise on its CPUs.
 
     Makes the model, looks at the machine, prints the plan, starts it, checks its answers against one aggregated
     server token by token, measures it, writes a report, stops everything. Exit code 1 if a check does not hold.

@@ -2,7 +2,7 @@
 
 import signal
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from appliance.supervisor.stop_signals import STOP_SIGNALS
 
 
 def interruptible() -> None:

@@ -2,10 +2,10 @@
 
 import textwrap
 
+from appliance.cli.plain_text import WIDTH, printable
 from appliance.documents import MachineReport
 from appliance.documents.machine import Gpu
 
-WIDTH = 80
 MOST_GPUS_IN_MATRIX = 12
 MOST_ROWS = 24
 
@@ -31,7 +31,7 @@ def lines(report: MachineReport) -> list[str]:
     flat: list[str] = []
     for part in parts:
         part = [line for block in part for line in block.split("\n")]
-        flat += ([""] if flat and part else []) + [line[:WIDTH].rstrip() for line in part]
+        flat += ([""] if flat and part else []) + [printable(line)[:WIDTH].rstrip() for line in part]
     return flat
 
 
@@ -41,7 +41,8 @@ def head(report: MachineReport) -> list[str]:
     sockets = f"{cpu.sockets} x " if cpu.sockets else ""
     count = f", {cpu.cpus} CPUs" if cpu.cpus else ""
     memory = f", {report.memory_mib // 1024} GiB" if report.memory_mib else ""
-    guest = f", guest of {cpu.hypervisor}" if cpu.hypervisor else ""
+    host = "" if cpu.hypervisor == "unknown" else f" of {cpu.hypervisor}"
+    guest = f", guest{host}" if cpu.hypervisor else ""
     model = report.cpu_model or "processor not known"
     return [
         wrapped(f"{report.hostname or 'machine'}: {sockets}{model}{count}{memory}{guest}"),
@@ -245,7 +246,7 @@ def table(heading: list[str], rows: list[list[str]], total: int) -> list[str]:
 
 def wrapped(text: str) -> str:
     """A paragraph within the width, its further lines indented."""
-    return textwrap.fill(text, WIDTH, subsequent_indent="  ")
+    return textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def link(gpu: Gpu) -> str:

@@ -1,71 +1,74 @@
-"""`appliance recon`"""
+"""`appliance recon [all|model|engine|machine]`"""
 
-import json
+import gc
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
 
 from appliance.cli.options import json_option
+from appliance.cli.recon_engine import engine_options
 from appliance.cli.recon_machine import from_option, host_option, models_option
 from appliance.cli.recon_model import model_options
-from appliance.cli.recon_model import run as run_model
 
 
 @click.command()
 @click.argument("what", type=click.Choice(["all", "model", "engine", "machine"]), default="all")
 @click.argument("reference", metavar="[REF]", required=False)
-@click.option("--model", "model_dir", type=click.Path(path_type=Path), help="Model folder, for the model's report.")
+@click.option("--model", metavar="REF", help="The model to report as well, or to report the engine for.")
 @from_option
 @host_option
 @models_option
+@engine_options
 @json_option
 @model_options
 def command(
     what: str,
     reference: str | None,
-    model_dir: Path | None,
+    model: str | None,
     from_file: Path | None,
     host: str | None,
     model_roots: tuple[str, ...],
+    arch: str | None,
+    family: str | None,
     as_json: bool,
     **model_wanted,
 ) -> None:
-    """Report the model, the engine and the machine as JSON: one document, or all by name.
+    """Report the machine, the engine and the model, side by side; or one of them.
 
-    `recon model REF` reports a model folder, a hub id (org/name) or a saved report, and `recon machine` this machine,
-    one over ssh or a pasted text; both for a person or with --json.
+    REF and --model take a model folder, a hub id (org/name) or a saved report. The machine is this one, one over ssh
+    (--host) or a pasted text (--from); the engine is reported for its GPUs and for the model's family.
     """
-    from appliance.cli import recon_machine
-    from appliance.recon.engine import engine_report
-    from appliance.recon.machine.children import end_all, ended_by_sigterm
-    from appliance.recon.model import model_report
+    from appliance.cli import recon_all, recon_engine, recon_machine, recon_model
+    from appliance.recon.children import end_all, ended_by_sigterm
 
-    if what == "model" and reference is not None:
-        sys.exit(run_model(reference, as_json, **model_wanted))
-    if reference is not None:
-        raise click.UsageError(f"recon {what} takes no REF, found {reference!r}")
-    if any(model_wanted.values()):
-        raise click.UsageError("--revision, --tp, --ep, --claim, --hash and --against belong to recon model REF")
-    if what == "machine":
-        with ended_by_sigterm():
-            report = recon_machine.read(from_file, host, model_roots)
-        recon_machine.show(report, as_json)
-        return
-    if what == "model" and model_dir is None:
-        raise click.UsageError("recon model needs REF, or --model FOLDER")
-    wanted = {"machine": lambda: recon_machine.read(from_file, host, model_roots), "engine": engine_report}
-    if model_dir is not None:
-        wanted["model"] = lambda: model_report(model_dir)
-    if what != "all":
-        click.echo(wanted[what]().to_json(), nl=False)
-        return
-    with ended_by_sigterm(), ThreadPoolExecutor() as pool:
-        reports = {name: pool.submit(report) for name, report in wanted.items()}
+    takes = {
+        "all": {"model", "from", "host", "models", "arch", "family"},
+        "model": {"REF", *recon_model.NAMES},
+        "engine": {"model", "arch", "family"},
+        "machine": {"from", "host", "models"},
+    }
+    given = {"REF": reference, "model": model, "from": from_file, "host": host, "models": model_roots}
+    given |= {"arch": arch, "family": family, **model_wanted}
+    for name, value in given.items():
+        if value and name not in takes[what]:
+            belongs = " or ".join(f"recon {verb}" for verb, names in takes.items() if name in names)
+            shown = name if name == "REF" else f"--{name.replace('hash_files', 'hash')}"
+            raise click.UsageError(f"recon {what} takes no {shown}; it belongs to {belongs}")
+    gc.disable()  # 10^5 tensors, 10^6 syntax nodes, no cycles: looking for some took a third of the time; it ends soon
+    if what == "model":
+        if reference is None:
+            raise click.UsageError("recon model needs REF: a model folder, a hub id (org/name) or a saved report")
+        sys.exit(recon_model.run(reference, as_json, **model_wanted))
+    machine = recon_machine.Wanted(from_file, host, model_roots)
+    with ended_by_sigterm():
         try:
-            documents = {name: report.result().model_dump(mode="json") for name, report in reports.items()}
+            if what == "machine":
+                recon_machine.show(recon_machine.read(machine), as_json)
+            elif what == "engine":
+                recon_engine.show(recon_engine.read(arch, family, model), as_json)
+            else:
+                recon_all.show(recon_all.read(machine, model, arch, family), as_json)
         except BaseException:
-            end_all()  # the pool waits for its threads, and these for their children
+            end_all()  # threads that are left behind must leave no process behind
             raise
-    click.echo(json.dumps(documents, indent=2))

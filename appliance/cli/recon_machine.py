@@ -1,11 +1,16 @@
 """`appliance recon machine`: which machine is asked, and how its report is shown."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from appliance.documents import MachineReport
+if TYPE_CHECKING:
+    from appliance.cli.output import Step
+    from appliance.documents import MachineReport
 
 HERE = "this machine"
 
@@ -28,42 +33,52 @@ models_option = click.option(
 )
 
 
-def read(from_file: Path | None, host: str | None, model_roots: tuple[str, ...]) -> MachineReport:
-    """The report of the machine that the options name. Raises ApplianceError in one line."""
-    if from_file is not None and host is not None:
-        raise click.UsageError("--from and --host exclude each other: expected one machine")
-    roots = [root if host else str(Path(root).absolute()) for root in model_roots]
-    if from_file is not None:
-        from appliance.recon.machine.pasted import read_file, report_from
+class Wanted(NamedTuple):
+    """The machine that the options name."""
 
-        if str(from_file) == "-":
-            return report_from(sys.stdin.buffer.read(), "stdin")
-        return report_from(read_file(from_file), str(from_file))
-    if host is not None:
-        from appliance.cli.output import say
+    from_file: Path | None
+    host: str | None
+    model_roots: tuple[str, ...]
+
+
+def read(wanted: Wanted) -> MachineReport:
+    """The report of the machine that the options name, with progress on stderr. Raises ApplianceError in one line."""
+    from appliance.cli.output import step
+
+    with step() as shown:
+        return report(shown, wanted)
+
+
+def report(shown: Step, wanted: Wanted) -> MachineReport:
+    """The same, with its progress where it belongs."""
+    from appliance.cli.output import say
+
+    if wanted.from_file is not None and wanted.host is not None:
+        raise click.UsageError("--from and --host exclude each other: expected one machine")
+    roots = [root if wanted.host else str(Path(root).absolute()) for root in wanted.model_roots]
+    if wanted.from_file is not None:
+        from appliance.recon.machine.pasted import beginning, read_file, report_from
+
+        if str(wanted.from_file) == "-":
+            return report_from(beginning(sys.stdin.buffer), "stdin")
+        return report_from(read_file(wanted.from_file), str(wanted.from_file))
+    if wanted.host is not None:
         from appliance.recon.machine.remote.ssh import report_from_host
 
-        return report_from_host(host, roots, say=say)
-    return here(roots)
-
-
-def here(model_roots: list[str]) -> MachineReport:
-    """This machine's report, with progress on stderr."""
-    from appliance.cli.output import say, step
+        return report_from_host(wanted.host, roots, say=say)
     from appliance.recon.machine.report import report_of
     from appliance.recon.machine.source import LocalSource
 
     finished = []
-    with step() as shown:
-        shown.update("reading this machine")
+    shown.update("reading this machine")
 
-        def done(name, outcome) -> None:
-            finished.append(name)
-            shown.update("reading this machine", f": {len(finished)} probes back, {name} last")
-            if outcome.problem:
-                say(f"{name}: {outcome.problem}")
+    def done(name, outcome) -> None:
+        finished.append(name)
+        shown.update("reading this machine", f": {len(finished)} probes back, {name} last")
+        if outcome.problem:
+            say(f"{name}: {outcome.problem}")
 
-        return report_of(LocalSource(), model_roots, done=done)
+    return report_of(LocalSource(), roots, done=done)
 
 
 def show(report: MachineReport, as_json: bool) -> None:

@@ -1,18 +1,20 @@
 """`appliance recon model REF`: its options, and the run."""
 
-import gc
 from collections.abc import Callable
 
 import click
 
 OPTIONS = [
-    click.option("--revision", help="model: branch, tag or commit on the hub."),
+    click.option("--revision", metavar="REV", help="model: branch, tag or commit on the hub."),
     click.option("--tp", type=click.IntRange(min=1), help="model: weights of a rank for this tensor parallelism."),
     click.option("--ep", type=click.IntRange(min=1), help="model: ranks that hold whole experts; it divides --tp."),
     click.option("--claim", metavar="TEXT", help="model: hold this against what is there.  [default: its name]"),
     click.option("--hash", "hash_files", is_flag=True, help="model: sha256 of the weight files of a local folder."),
     click.option("--against", metavar="REF", help="model: hub id or saved report whose hashes --hash compares with."),
 ]
+
+
+NAMES = ["revision", "tp", "ep", "claim", "hash_files", "against"]
 
 
 def model_options(command: Callable) -> Callable:
@@ -37,7 +39,6 @@ def run(
     from appliance.cli.recon_model_output import show_model
     from appliance.recon.model.inspect import Wanted, inspect
 
-    gc.disable()  # 10^5 tensors make no cycles, and looking for some takes a tenth of the time; the process ends soon
     if against is not None and not hash_files:
         raise click.UsageError("--against says what --hash compares with; expected --hash as well")
     layouts = ((tp or ep, ep or 1),) if tp or ep else None

@@ -1,24 +1,25 @@
 """A ModelReport for a person."""
 
-import re
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from appliance.cli.plain_text import printable, wrapped
 from appliance.documents import ModelReport
-from appliance.documents.model import Component
+from appliance.documents.model import Component, Mtp
 
 GIB = 1 << 30
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-"""What a name out of somebody's file must not do to a terminal."""
+LONGEST_CELL = 18
+UNKNOWN = "unknown"
 
 
 def show_model(console: Console, report: ModelReport) -> None:
     """Print the report for a person."""
-    for line in heading(report):
-        console.print(printable(line), markup=False)
-    console.print(quantisation_table(report))
+    for label, text in heading(report):
+        show(console, text, label=f"{label:<12}")
+    if report.quantisation:
+        console.print()
+        console.print(quantisation_table(report))
     sections = {
         "claims": [f"{part.claim}: {part.verdict}. {part.words}" for part in report.claims],
         "tensor cores": tensor_core_lines(report),
@@ -27,47 +28,56 @@ def show_model(console: Console, report: ModelReport) -> None:
     }
     for title, lines in sections.items():
         if lines:
-            console.print(f"{title}:", markup=False)
+            console.print(f"\n{title}:", markup=False)
             for line in lines:
-                console.print(f"  {printable(line)}", markup=False)
+                show(console, line, label="- ")
 
 
-def printable(text: str) -> str:
-    """`text` without control characters."""
-    return CONTROL.sub("?", text)
+def show(console: Console, text: str, label: str) -> None:
+    """Print a paragraph after its label, within the width."""
+    console.print("\n".join(wrapped(text, label=label)), markup=False)
 
 
-def heading(report: ModelReport) -> list[str]:
-    """Shape, attention, memory and MTP, a line each."""
+def heading(report: ModelReport) -> list[tuple[str, str]]:
+    """Shape, attention, memory and MTP, each as (label, text)."""
     at = f" at {report.revision[:12]}" if report.revision else ""
-    lines = [f"{report.path}{at}: {report.architecture}", f"parameters {billions(report)}; {context(report)}"]
+    lines = [
+        ("model", f"{report.path}{at}: {report.architecture}"),
+        ("parameters", billions(report)),
+        ("context", context(report)),
+    ]
     attention, kv = report.attention, report.kv_cache
     if attention is not None:
         layers = ", ".join(f"{count} {kind}" for kind, count in attention.layers.items())
         heads = f"{report.heads} heads, {report.kv_heads} KV heads"
-        lines.append(f"attention {attention.kind}: {report.layers} layers ({layers}), {heads}")
+        lines.append(("attention", f"{attention.kind}: {report.layers} layers ({layers}), {heads}"))
     if kv is not None:
         sizes = ", ".join(f"{size:,.0f} B ({kind})" for kind, size in kv.bytes_per_token.items())
-        asked = kv.declared_dtype or "nothing: the engine's default"
-        lines.append(f"KV cache a token: {sizes}; the checkpoint asks for {asked}")
+        asked = f"the checkpoint asks for {kv.declared_dtype}" if kv.declared_dtype else "the checkpoint names no type"
+        lines.append(("KV cache", f"{sizes} a token; {asked}"))
         if kv.bytes_per_sequence:
             held = ", ".join(f"{size / 2**20:,.1f} MiB ({kind})" for kind, size in kv.bytes_per_sequence.items())
-            lines.append(f"KV cache and states a sequence, whatever its length: {held}")
+            lines.append(("", f"and {held} a sequence, whatever its length"))
     if report.experts is not None:
         experts = report.experts
-        lines.append(
-            f"experts {experts.routed}, top {experts.top_k}, {experts.shared or 0} shared, width {experts.width}"
-        )
+        shared = f"{experts.shared or 0} shared"
+        lines.append(("experts", f"{experts.routed}, top {experts.top_k}, {shared}, width {experts.width}"))
     if report.mtp is not None:
-        count = "unknown" if report.mtp.count is None else str(report.mtp.count)
-        lines.append(f"MTP layers {count} (by {report.mtp.basis}; declared {report.mtp.declared})")
+        lines.append(("MTP layers", mtp(report.mtp)))
     if report.weight_bytes is not None:
         ranks = ", ".join(rank_words(rank.tp, rank.ep, rank.bytes) for rank in report.ranks)
-        lines.append(
-            f"weights {report.weight_bytes / GIB:,.1f} GiB ({report.sources.get('weight_bytes')}); a rank: {ranks}"
-        )
-        lines += [f"  TP {rank.tp}: {remark}" for rank in report.ranks for remark in rank.remarks]
+        lines.append(("weights", f"{report.weight_bytes / GIB:,.1f} GiB ({report.sources.get('weight_bytes')})"))
+        lines.append(("", f"a rank: {ranks}" if ranks else "a rank: not computed"))
+        lines += [("", f"TP{rank.tp}: {remark}") for rank in report.ranks for remark in rank.remarks]
     return lines
+
+
+def mtp(found: Mtp) -> str:
+    """MTP layers in words: how many there are, and what says so."""
+    if found.count is None:
+        return UNKNOWN if found.declared is None else f"{UNKNOWN}; declared {found.declared}"
+    declared = "" if found.declared in (None, found.count) else f"; declared {found.declared}"
+    return f"{found.count} (by {found.basis}{declared})"
 
 
 def rank_words(tp: int, ep: int, size: int) -> str:
@@ -78,7 +88,7 @@ def rank_words(tp: int, ep: int, size: int) -> str:
 def billions(report: ModelReport) -> str:
     """Parameters in words."""
     if report.parameters is None:
-        return "unknown"
+        return UNKNOWN
     active = f", {report.parameters_active / 1e9:,.1f} B active" if report.parameters_active else ""
     return f"{report.parameters / 1e9:,.1f} B{active}"
 
@@ -88,7 +98,7 @@ def context(report: ModelReport) -> str:
     rope = report.rope
     scaled = f", {report.context_length_scaled} by rope scaling" if report.context_length_scaled else ""
     how = f" ({rope.kind} x{rope.factor:g} from {rope.original_context})" if rope and rope.factor else ""
-    return f"context {report.context_length}{scaled}{how}"
+    return f"{UNKNOWN if report.context_length is None else report.context_length}{scaled}{how}"
 
 
 def quantisation_table(report: ModelReport) -> Table:
@@ -97,7 +107,7 @@ def quantisation_table(report: ModelReport) -> Table:
     for entry in best_entries(report):
         table.add_row(
             *(
-                escape(printable(cell or ""))
+                escape(printable(cell or "")[:LONGEST_CELL])
                 for cell in (entry.component, entry.format, entry.group, entry.activations)
             ),
             f"{entry.parameters / 1e9:,.2f} B",

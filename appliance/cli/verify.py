@@ -3,11 +3,12 @@
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
-from appliance.cli.options import plan_argument
-from appliance.documents import Check, GoldenRecord, Plan
+from appliance.cli.options import json_option, plan_argument
+from appliance.documents import Check, GoldenRecord, Plan, Verification
 from appliance.errors import InputError
 
 
@@ -18,11 +19,13 @@ def command() -> None:
 
 @command.command()
 @plan_argument
-def identity(plan_file: Path) -> None:
+@json_option
+def identity(plan_file: Path, as_json: bool) -> None:
     """Compare every running worker of PLAN with the plan, argument by argument."""
     from appliance.verify.identity import check_identity
 
-    finish(check_identity(Plan.read(plan_file)))
+    plan = Plan.read(plan_file)
+    finish(check_identity(plan), plan.identity(), as_json)
 
 
 @command.command()
@@ -43,9 +46,10 @@ def serving(plan_file: Path) -> None:
 @plan_argument
 @click.option("--record", type=click.Path(path_type=Path), help="Write the answers to this file.")
 @click.option("--against", type=click.Path(path_type=Path), help="Compare the answers with this record.")
-def golden(plan_file: Path, record: Path | None, against: Path | None) -> None:
+@json_option
+def golden(plan_file: Path, record: Path | None, against: Path | None, as_json: bool) -> None:
     """Send the golden prompts through PLAN's front door; record the answers, or compare them with a record."""
-    from appliance.cli.output import step
+    from appliance.cli.output import say, step
     from appliance.verify.golden import ask_all, differences
 
     if record is None and against is None:
@@ -61,22 +65,35 @@ def golden(plan_file: Path, record: Path | None, against: Path | None) -> None:
             on_answer=lambda n: current.update("golden prompts", f": {n} answered"),
         )
     if record is not None:
-        GoldenRecord(
-            date=datetime.now(UTC).isoformat(timespec="seconds"),
+        recorded = GoldenRecord(
+            date=now(),
             model=plan.model.served_name,
             engine_version=plan.engine.version,
             topology=plan.topology,
             answers=answers,
-        ).write(record)
-        click.echo(f"recorded {len(answers)} answers in {record}")
+        )
+        recorded.write(record)
+        say(f"recorded {len(answers)} answers in {record}")
+        if as_json and expected is None:
+            click.echo(recorded.to_json(), nl=False)
     if expected is not None:
         wrong = differences(expected.answers, answers)
         evidence = "; ".join(wrong) or f"{len(answers)} answers equal those of {against}"
-        finish([Check(name="golden prompts", passed=not wrong, evidence=evidence)])
+        check = Check(name="golden prompts", passed=not wrong, evidence=evidence)
+        finish([check], plan.identity(), as_json)
 
 
-def finish(checks: list[Check]) -> None:
-    """Print the checks and exit: 0 if all hold, 1 if not."""
-    for check in checks:
-        click.echo(f"{'held  ' if check.passed else 'FAILED'}  {check.name}: {check.evidence}")
-    sys.exit(0 if all(check.passed for check in checks) else 1)
+def now() -> str:
+    """The present, ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def finish(checks: list[Check], plan_identity: str | None, as_json: bool) -> NoReturn:
+    """Print the checks, or the Verification, and exit: 0 if all hold, 1 if not."""
+    verification = Verification(date=now(), plan_identity=plan_identity, checks=checks)
+    if as_json:
+        click.echo(verification.to_json(), nl=False)
+    else:
+        for check in checks:
+            click.echo(f"{'held  ' if check.passed else 'FAILED'}  {check.name}: {check.evidence}")
+    sys.exit(0 if verification.holds() else 1)

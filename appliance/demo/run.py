@@ -11,9 +11,10 @@ import appliance
 from appliance.bench.serve import measure
 from appliance.demo.model import ensure_model
 from appliance.demo.report import report
-from appliance.documents import Check, GoldenAnswer, Plan, RunRecord, RunState, ServeCell, write_whole
+from appliance.documents import Check, GoldenAnswer, Plan, Recon, RunRecord, RunState, ServeCell, write_whole
 from appliance.engines.sglang.load import TOOL
-from appliance.plan.cpu import plan_on_cpu
+from appliance.plan.gpu import Wishes
+from appliance.plan.make import make_plan
 from appliance.plan.ports import PortRange
 from appliance.preflight.ports import require_free
 from appliance.recon.engine import engine_report
@@ -30,10 +31,15 @@ SERVED_NAME = "demo"
 STARTING_REFERENCE = "reference: starting one aggregated server"
 CONCURRENCIES = [1, 2, 4]
 REQUESTS_EACH, INPUT_TOKENS, OUTPUT_TOKENS = 6, 128, 32
-REMARKS = [
-    "Measured on a CPU with a model of random weights: the figures show that the path works, not how fast it is.",
-    "On the CPU, sgl_kernel and torchvision are stand-ins, and KV pages are registered with NIXL as DRAM.",
-]
+REMARKS = {
+    "cpu": [
+        "Measured on a CPU with a model of random weights: the figures show that the path works, not how fast it is.",
+        "On the CPU, sgl_kernel and torchvision are stand-ins, and KV pages are registered with NIXL as DRAM.",
+    ],
+    "cuda": [
+        "Measured with a toy of a few million random weights: the figures show that the path works, not how fast it is."
+    ],
+}
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,8 @@ def run_demo(
         machine = pool.submit(machine_report)
         engine = pool.submit(engine_report)
         model = pool.submit(lambda: model_report(ensure_model(cache_dir)))
-        facts = model.result(), machine.result(), engine.result()
-    plan = plan_on_cpu(topology, *facts, served_name=SERVED_NAME, ports=ports)
+        found = Recon(model=model.result(), machine=machine.result(), engine=engine.result())
+    plan = make_plan(found, Wishes(topology=topology, served_name=SERVED_NAME, ports=ports))
     listener.on_plan(plan)
     directory = StateDirectory(state_dir)
     directory.require_free()
@@ -67,7 +73,7 @@ def run_demo(
     directory.prepare()
     plan.write(state_dir / "plan.json")
 
-    reference_plan = plan_on_cpu("single", *facts, served_name=SERVED_NAME, ports=ports)
+    reference_plan = make_plan(found, Wishes(topology="single", served_name=SERVED_NAME, ports=ports))
     expected = reference_answers(reference_plan, state_dir / "reference", listener)
     state = start_in_background(plan, state_dir, listener.on_run)  # stops what it started if that fails
     kept = False
@@ -87,15 +93,15 @@ def run_demo(
             command=" ".join(["appliance", *sys.argv[1:]]),
             appliance_version=appliance.__version__,
             plan_identity=plan.identity(),
-            model=facts[0],
-            machine=facts[1],
-            engine=facts[2],
+            model=found.model,
+            machine=found.machine,
+            engine=found.engine,
             plan=plan,
             start_seconds={process.name: process.ready_after_s for process in state.processes},
             checks=checks,
             bench_tool=TOOL,
             cells=cells,
-            remarks=REMARKS,
+            remarks=REMARKS[plan.engine.device],
         )
         record.write(state_dir / "record.json")
         write_whole(state_dir / "report.md", report(record))

@@ -1,45 +1,97 @@
 """The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
 
 from appliance.documents.base import Document, Part, write_whole
-from appliance.documents.engine import EngineReport
+from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
+from appliance.documents.engine import (
+    ArchGate,
+    Binary,
+    EngineReport,
+    ForcedSetting,
+    KernelLimit,
+    KernelStep,
+    Pin,
+    ServerOption,
+    Tool,
+    TransferBackend,
+    TransportModule,
+)
+from appliance.documents.findings import Finding, Findings, RuleResult
 from appliance.documents.golden import GoldenAnswer, GoldenRecord
 from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, PcieLink
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
-from appliance.documents.run import Check, Distribution, RunRecord, ServeCell
+from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
+from appliance.documents.recon import Recon
+from appliance.documents.run import Distribution, RunRecord, ServeCell
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
+from appliance.documents.verification import Check, Verification
 
 DOCUMENTS: dict[str, type[Document]] = {
     document.KIND: document
-    for document in (MachineReport, ModelReport, EngineReport, Plan, GoldenRecord, RunRecord, RunState, Status)
+    for document in (
+        MachineReport,
+        ModelReport,
+        EngineReport,
+        Recon,
+        Plan,
+        Findings,
+        ProbeRecord,
+        GoldenRecord,
+        RunRecord,
+        RunState,
+        Status,
+        Verification,
+    )
 }
 
 __all__ = [
     "DOCUMENTS",
+    "ArchGate",
+    "Binary",
+    "Bound",
     "Check",
+    "CostedTopology",
+    "CostedWorker",
     "Distribution",
     "Document",
     "EngineReport",
+    "Finding",
+    "Findings",
+    "ForcedSetting",
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
+    "KernelLimit",
+    "KernelStep",
     "Link",
     "MachineReport",
+    "Measure",
     "ModelReport",
     "NumaNode",
     "Part",
-    "Phase",
     "PcieLink",
+    "Phase",
+    "Pin",
     "Plan",
     "PlannedEngine",
     "PlannedModel",
+    "ProbeRecord",
+    "ProbeResult",
     "ProcessState",
     "ProcessStatus",
+    "RankMemory",
+    "Recon",
     "Router",
+    "RuleResult",
     "RunRecord",
     "RunState",
     "ServeCell",
+    "ServerOption",
     "Status",
+    "Tool",
+    "TransferBackend",
+    "TransportModule",
+    "Verification",
     "Worker",
     "write_whole",
 ]

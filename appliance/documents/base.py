@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from appliance.errors import InputError
 
@@ -58,7 +59,11 @@ class Document(Part):
 
     def to_json(self) -> str:
         """The document as JSON text, two spaces, one newline at the end."""
-        return self.model_dump_json(indent=2) + "\n"
+        try:
+            return self.model_dump_json(indent=2) + "\n"
+        except PydanticSerializationError:  # a name that is no text, as file systems have them: "?" where it is not
+            text = json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False)
+            return text.encode(errors="replace").decode() + "\n"
 
     def write(self, path: Path) -> None:
         """Write the document to `path`: whole or not at all. Raises InputError when that cannot be done."""

@@ -163,6 +163,8 @@ class ModelReport(Document):
     """What rope scaling reaches, where that is more than the configuration's own limit."""
     rope: Rope | None = None
     vocab_size: int | None = None
+    chat_template: bool | None = None
+    """Whether the checkpoint brings a chat template; null where its files beside the weights were not looked at."""
     attention: Attention | None = None
     kv_cache: KvCache | None = None
     experts: Experts | None = None

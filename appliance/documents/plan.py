@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from appliance.documents.base import Document, Part, Text
+from appliance.documents.costs import CostedTopology
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -19,6 +20,10 @@ Topology = Literal["pd", "replicas", "single"]
 
 class PlannedModel(Part):
     path: Text
+    """Folder on the machine that serves."""
+    repo: Text | None = None
+    """Hub id that the folder is filled from, at the commit `revision`; null: the folder is there already."""
+    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
     served_name: Annotated[Text, Field(min_length=1)]
     """The router routes by this name: a request with another one gets "no_available_workers"."""
 
@@ -89,9 +94,13 @@ class Plan(Document):
     """`stop`: a dead worker takes everything down. `restart`: it is started again, `max_restarts` times at most."""
     max_restarts: Annotated[int, Field(ge=0)] = 3
     start_timeout_s: Annotated[float, Field(gt=0, le=86400)] = 600
+    shared_gpus: bool = False
+    """Whether workers may share a GPU: for prefill and decode on a machine that has one."""
     stop_timeout_s: Annotated[float, Field(ge=0, le=3600)] = 60
     """Time to drain and to release the GPUs after SIGTERM; what still runs then is killed."""
     reasons: list[str] = []
+    topologies: list[CostedTopology] = []
+    """Each topology with its costs and bounds; none in a plan for CPUs."""
 
     @field_validator("host")
     @classmethod
@@ -118,8 +127,10 @@ class Plan(Document):
             holders[port] = holder
         owners: dict[int, str] = {}
         for worker in self.workers:
-            for gpu in worker.gpus:
-                if gpu in owners:
+            for gpu, count in Counter(worker.gpus).items():
+                if count > 1:
+                    raise ValueError(f"GPU {gpu} is given {count} times to {worker.name}; expected each GPU once")
+                if gpu in owners and not self.shared_gpus:
                     raise ValueError(
                         f"GPU {gpu} is given to {owners[gpu]} and to {worker.name}; expected each GPU once"
                     )
@@ -160,6 +171,12 @@ class Plan(Document):
         """Base URL that clients use: the router's, or the only worker's."""
         return self.url(self.router.port if self.router else self.workers[0].port)
 
+    def rank_pairs(self) -> list[tuple[int, int]]:
+        """(GPU of prefill, GPU of decode) of each rank: KV cache goes from the one to the other. Empty without both."""
+        prefill = next((worker for worker in self.workers if worker.role == "prefill"), None)
+        decode = next((worker for worker in self.workers if worker.role == "decode"), None)
+        return list(zip(prefill.gpus, decode.gpus, strict=False)) if prefill and decode else []
+
     def url(self, port: int) -> str:
         """Base URL at which this machine reaches what listens on `port`: on the plan's host, the router on its own."""
         host = self.router_host() if self.router and port == self.router.port else self.host
@@ -172,8 +189,8 @@ class Plan(Document):
         return self.router.host if self.router and self.router.host else self.host
 
     def identity(self) -> str:
-        """sha256 over everything that decides what runs; reasons, being words, are left out."""
-        data = self.model_dump(mode="json", exclude={"reasons": True})
+        """sha256 over everything that decides what runs; reasons and costs, which do not, are left out."""
+        data = self.model_dump(mode="json", exclude={"reasons", "topologies"})
         for part in [*data["workers"], data["router"] or {}]:
             part.pop("reasons", None)
         return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -7,14 +7,7 @@ from appliance.documents.engine import EngineReport
 from appliance.documents.machine import MachineReport
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan
-
-
-class Check(Part):
-    """One check with the evidence for its outcome, in words."""
-
-    name: str
-    passed: bool
-    evidence: str
+from appliance.documents.verification import Check
 
 
 class Distribution(Part):

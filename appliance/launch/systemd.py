@@ -6,19 +6,18 @@ Type=notify and NotifyAccess=all.
 """
 
 import asyncio
-import ctypes
 import os
-import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from appliance.launch.parent import die_with_parent
+
 Answers = Callable[..., Awaitable[bool]]
 """Called with a URL, and a time limit in seconds as `timeout_s`: whether what listens there serves now."""
 
 FIRST_TRY_S = 1.0
-PR_SET_PDEATHSIG = 1
 
 
 def report_in_background(ready: Answers, alive: Answers, url: str, env: dict[str, str]) -> None:
@@ -33,8 +32,7 @@ def report_in_background(ready: Answers, alive: Answers, url: str, env: dict[str
         return
     worker = os.getpid()
     if os.fork() == 0:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != worker:
+        if not die_with_parent(worker):
             os._exit(0)
         try:
             asyncio.run(report(address, ready, alive, url, int(watchdog_usec) / 1e6 if watchdog_usec else None))

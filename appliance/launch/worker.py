@@ -1,8 +1,6 @@
 """Become one worker: check, bind, and exec its engine in place of this process."""
 
-import ctypes
 import os
-import signal
 import sys
 
 from appliance.documents import Plan, Worker
@@ -14,10 +12,10 @@ from appliance.engines.smg.health import has_workers, is_alive
 from appliance.errors import InputError
 from appliance.launch import numa, systemd
 from appliance.launch.environment import router_environment, worker_environment
+from appliance.launch.parent import die_with_parent
 
 SUPERVISOR_PID = "APPLIANCE_SUPERVISOR_PID"
 """Set by a supervisor that the worker must not outlive."""
-PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
 
 
 def find(plan: Plan, name: str) -> Worker:
@@ -52,10 +50,8 @@ def exec_router(plan: Plan) -> None:
 def replace_process(words: list[str], env: dict[str, str]) -> None:
     """execve, after tying this process to its supervisor's life where it has one. Raises InputError."""
     supervisor = env.pop(SUPERVISOR_PID, None)
-    if supervisor is not None:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != int(supervisor):  # it died before the line above took effect
-            sys.exit(f"supervisor {supervisor} is gone")
+    if supervisor is not None and not die_with_parent(int(supervisor)):
+        sys.exit(f"supervisor {supervisor} is gone")
     try:
         os.execve(words[0], words, env)
     except OSError as error:

@@ -5,6 +5,7 @@ shorter than its header says loads without an error by memory map, and the model
 """
 
 import json
+import stat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,7 +75,10 @@ def read_header(path: Path) -> dict[str, TensorInfo]:
     than its header says.
     """
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # to open a pipe would be to wait for its writer
+            raise WeightFileError("unreadable", f"{path}: not a regular file; expected safetensors")
+        size = status.st_size
         with path.open("rb") as file:
             start = file.read(len(LFS_POINTER))
             require_start(start, size, str(path))

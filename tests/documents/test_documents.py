@@ -184,3 +184,10 @@ def test_the_router_is_reached_at_its_own_address_and_workers_on_loopback(host, 
 def test_the_router_is_given_an_address_and_not_a_name():
     line = message(plan_data(router={"port": 30000, "metrics_port": 30001, "host": "gpu-box"}))
     assert line == ("plan.json: router.host: 'gpu-box' is not an address; expected one such as 0.0.0.0 or 192.0.2.7")
+
+
+def test_a_name_that_is_no_text_does_not_keep_a_document_from_being_written(tmp_path):
+    report = MachineReport(gpus=[], hostname="half \ud800, a file \udcff, é")
+    assert '"half ?, a file ?, é"' in report.to_json()
+    report.write(tmp_path / "report.json")
+    assert MachineReport.read(tmp_path / "report.json").hostname == "half ?, a file ?, é"

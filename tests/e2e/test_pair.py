@@ -8,6 +8,7 @@ import httpx
 import psutil
 import pytest
 
+from appliance.documents import Verification
 from appliance.supervisor import session
 from tests.helpers.cli import appliance, state, status, wait_for
 
@@ -36,8 +37,11 @@ def test_a_pair_answers_as_planned_and_its_death_is_seen_by_client_and_status(ru
     assert status(pair.state_dir)["phase"] == "serving"
     assert appliance("status", "--state-dir", pair.state_dir).returncode == 0
 
-    identity = appliance("verify", "identity", pair.plan_file)
+    identity = appliance("verify", "identity", pair.plan_file, "--json")
     assert identity.returncode == 0, identity.stdout
+    verified = Verification.parse(identity.stdout, where="stdout")
+    assert verified.holds() and verified.plan_identity == pair.plan().identity()
+    assert [check.name for check in verified.checks] == ["identity of prefill", "identity of decode"]
     golden = pair.golden(reference)
     assert golden.returncode == 0, golden.stdout
 

@@ -14,6 +14,14 @@ class Acs(Part):
     """With ReqRedir, CmpltRedir or TransBlk on a path, peer traffic takes the way through the root: slow or stuck."""
 
 
+class Aer(Part):
+    """Errors that a device has counted since boot (PCIe Advanced Error Reporting, the kernel's totals)."""
+
+    correctable: int | None = None
+    nonfatal: int | None = None
+    fatal: int | None = None
+
+
 class PciDevice(Part):
     address: str
     parent: str | None = None
@@ -29,6 +37,8 @@ class PciDevice(Part):
     pcie: PcieLink = PcieLink()
     acs: Acs | None = None
     """Null for a device without ACS, and where its configuration space could not be read (see `sources`)."""
+    aer: Aer | None = None
+    """Null where the kernel keeps no such count."""
 
 
 class IommuGroup(Part):

@@ -44,7 +44,11 @@ class MachineReport(Document):
     engines: list[RunningEngine] | None = None
     models: list[ModelFolder] | None = None
     environment: dict[str, str] | None = None
-    """Variables that an environment dump lists."""
+    """Variables about GPUs and engines: of the login that was asked, or as an environment dump lists them."""
+    unit_environments: dict[str, dict[str, str]] | None = None
+    """What the workers' installed units set, drop-ins included, by unit; empty: none is installed."""
+    named_files: dict[str, bool] | None = None
+    """Files that NCCL is told to read, by path, and whether they exist; null where that was not looked at."""
     notes: list[str] = []
     """What is odd in what was read: contradictions, cells that could not be told apart."""
     sources: dict[str, str] = {}

@@ -17,6 +17,7 @@ COMMANDS: dict[str, list[str]] = {
     "smi_topology": ["nvidia-smi", "topo", "-m"],
     "smi_list": ["nvidia-smi", "-L"],
     "services": ["systemctl", "list-units", "--type=service", "--all", "--plain", "--no-legend", "--no-pager"],
+    "units": ["systemctl", "show", "--property=Id,Environment", "sglang-*.service"],
     "listeners": ["ss", "-H", "-l", "-t", "-n", "-p"],
     "architecture": ["uname", "-m"],
     "nvcc": ["nvcc", "--version"],
@@ -33,7 +34,7 @@ TOGETHER: list[list[str]] = [
     ["smi_query"],
     ["smi_csv", "smi_list"],
     ["smi_topology"],
-    ["services", "listeners", "architecture", "libc"],
+    ["services", "units", "listeners", "architecture", "libc"],
     ["nvcc", "nvcc_in_usr_local", "fabric_manager", "container_toolkit", "docker", "python"],
 ]
 """Commands that run one after the other far away; the lines run side by side. The slow ones have one of their own."""
@@ -82,11 +83,15 @@ PCI_LINES = [
 ]
 """Files of each PCI device of those classes, besides its class, driver, group and configuration space."""
 
+PCI_TEXTS = ["aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal"]
+"""The same, of several lines: error counts since boot, with the total last (Documentation/ABI/testing)."""
+
 TEXTS = [
     "/proc/cmdline",
     "/proc/cpuinfo",
     "/proc/meminfo",
     "/proc/self/status",
+    "/proc/self/environ",
     "/proc/mounts",
     "/proc/net/tcp",
     "/proc/net/tcp6",

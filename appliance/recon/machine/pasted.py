@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import BinaryIO
 
 from appliance.documents import MachineReport
 from appliance.documents.machine import Gpu, Iommu, IommuGroup, KernelSettings, NumaNode, PciDevice, PcieLink, Software
@@ -22,7 +23,7 @@ def report_from(data: bytes, where: str) -> MachineReport:
     Raises InputError with one line where `data`, which came from `where`, holds no fact about a machine.
     """
     if len(data) > LONGEST:
-        raise InputError(f"{where}: {len(data)} bytes; expected at most {LONGEST} of pasted text")
+        raise InputError(f"{where}: longer than the {LONGEST} bytes of pasted text that are expected at most")
     text = as_text(data)
     if text.lstrip()[:1] == "{":
         return MachineReport.parse(machine_part(text), where)
@@ -33,13 +34,19 @@ def report_from(data: bytes, where: str) -> MachineReport:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of the file at `path`. Raises InputError."""
+    """The bytes of the file at `path`, with one too many where it is longer than LONGEST. Raises InputError."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return beginning(file)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; {EXPECTED}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); {EXPECTED}") from None
+
+
+def beginning(file: BinaryIO) -> bytes:
+    """What is to be read of a file or of standard input, neither of which need have an end."""
+    return file.read(LONGEST + 1)
 
 
 def machine_part(text: str) -> str:

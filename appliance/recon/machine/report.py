@@ -7,8 +7,8 @@ from pathlib import Path
 from appliance.documents import MachineReport
 from appliance.documents.machine import Gpu, Nic, NumaNode, PciDevice, Software
 from appliance.errors import ProbeIncomplete
+from appliance.recon.concurrency import Outcome, Probe, side_by_side
 from appliance.recon.machine import affinity
-from appliance.recon.machine.concurrency import Outcome, side_by_side
 from appliance.recon.machine.findings import Findings
 from appliance.recon.machine.probes import gpus, host, nics, pci, running, software, storage
 from appliance.recon.machine.probes.kernel_text import pcie_link, whole
@@ -30,6 +30,8 @@ FIELDS = {
     "engines": ["engines"],
     "services": ["services"],
     "listeners": ["listeners"],
+    "environment": ["environment", "named_files"],
+    "units": ["unit_environments"],
     "software": ["software"],
 }
 """The facts that each probe is there for: what is missing when it is not back."""
@@ -56,6 +58,8 @@ def probes_of(source: Source, model_roots: list[str]) -> dict[str, Callable[[], 
         "software": partial(software.versions, source),
         "services": partial(running.services, source),
         "listeners": partial(running.listeners, source),
+        "environment": partial(running.surroundings, source),
+        "units": partial(running.units, source),
         "file systems": partial(storage.file_systems, source, model_roots),
         "processors": partial(host.processors, source),
         "numa": partial(host.numa, source),
@@ -68,7 +72,8 @@ def report_of(
     source: Source, model_roots: list[str], limit_s: float = PROBE_LIMIT_S, done: Progress = lambda name, outcome: None
 ) -> MachineReport:
     """The report of a source. Raises ProbeIncomplete only where every single probe failed or hung."""
-    outcomes = side_by_side(probes_of(source, model_roots), limit_s, done)
+    probes = {name: Probe(call, limit_s) for name, call in probes_of(source, model_roots).items()}
+    outcomes = side_by_side(probes, done)
     return put_together(source, outcomes)
 
 

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from appliance.recon.machine import children
-from appliance.recon.machine.concurrency import side_by_side
+from appliance.recon import children
+from appliance.recon.concurrency import Probe, side_by_side
 from appliance.recon.machine.manifest import ANSWER_BYTES, COMMANDS, TEXT_BYTES
 
 COMMAND_LIMIT_S = 20.0
@@ -78,7 +78,9 @@ class LocalSource:
 
     def data(self, path: str) -> bytes | None:
         try:
-            with self._at(path).open("rb") as file:
+            # without O_NONBLOCK a pipe where a file should be would be waited for
+            descriptor = os.open(self._at(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(descriptor, "rb") as file:
                 return file.read(TEXT_BYTES)
         except OSError:
             return None
@@ -170,5 +172,5 @@ def run_limited(words: list[str], limit_s: float) -> Output:
 
 def run_all(source: Source, names: list[str]) -> dict[str, Output]:
     """The outputs of several commands, asked for side by side."""
-    outcomes = side_by_side({name: partial(source.run, name) for name in names}, limit_s=2 * COMMAND_LIMIT_S)
+    outcomes = side_by_side({name: Probe(partial(source.run, name), 2 * COMMAND_LIMIT_S) for name in names})
     return {name: outcome.value or Output(problem=outcome.problem) for name, outcome in outcomes.items()}

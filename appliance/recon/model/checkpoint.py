@@ -40,6 +40,8 @@ class Checkpoint:
     missing: list[str] = field(default_factory=list)
     """Files that the index names and that are not there."""
     revision: str | None = None
+    chat_template: bool | None = None
+    """Whether there is one, in a file of its own or in the tokenizer's configuration; None where not looked at."""
 
     @cached_property
     def named(self) -> frozenset[str] | None:

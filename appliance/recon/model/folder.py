@@ -35,7 +35,19 @@ def read_folder(folder: Path) -> Checkpoint:
         declared_size=size,
         shards=shards,
         missing=sorted(named - there),
+        chat_template=has_chat_template(folder),
     )
+
+
+def has_chat_template(folder: Path) -> bool | None:
+    """Whether transformers finds a chat template here (chat_template.jinja, chat_template.json, tokenizer_config.json);
+    None in a folder without any tokenizer, which somebody may have left out."""
+    if any((folder / name).exists() for name in ("chat_template.jinja", "chat_template.json")):
+        return True
+    try:
+        return bool(read_json(folder / "tokenizer_config.json", folder).get("chat_template"))
+    except InputError:
+        return None
 
 
 def read_shard(folder: Path, name: str) -> Shard:
@@ -62,10 +74,14 @@ def also(count: int) -> str:
 
 def read_json(path: Path, folder: Path) -> dict:
     """The JSON object in `path`, a file of the model `folder`. Raises InputError."""
+    if path.exists() and not path.is_file():  # to open a pipe would be to wait for its writer
+        raise InputError(f"{path}: not a regular file; expected a JSON object")
     try:
         return parse_object(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         empty = " (the folder is empty)" if not any(folder.iterdir()) else ""
         raise InputError(f"{folder}: no {path.name}{empty}; expected a model folder") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); expected a JSON object") from None
+    except UnicodeDecodeError as error:
         raise InputError(f"{path}: cannot be read as JSON ({error})") from None

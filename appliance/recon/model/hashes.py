@@ -7,6 +7,7 @@ file cannot be split, and with SHA instructions a core hashes about as fast as a
 import hashlib
 import os
 import re
+import stat
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -55,11 +56,14 @@ def hash_files(folder: Path, names: Iterable[str], on_progress=lambda done, tota
 
 
 def size_of(path: Path) -> int:
-    """Size of a file in bytes. Raises InputError."""
+    """Size of a regular file in bytes. Raises InputError."""
     try:
-        return path.stat().st_size
+        status = path.stat()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path}: not a regular file; expected one to hash")
+    return status.st_size
 
 
 def sha256_of(path: Path, counter: Counter) -> str:

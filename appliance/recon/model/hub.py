@@ -6,8 +6,8 @@ hub's host only (httpx drops it where a redirect leads elsewhere) and appears in
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -17,6 +17,7 @@ from huggingface_hub.hf_api import RepoSibling
 from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
 from appliance.errors import InputError
+from appliance.recon.concurrency import some_at_once
 from appliance.recon.model.checkpoint import CONFIG, INDEX, QUANT_FILE, Checkpoint, Shard, parse_object, read_index
 from appliance.recon.model.folder import also, read_folder
 from appliance.recon.model.hub_errors import TRANSIENT, hub_error
@@ -60,14 +61,15 @@ def read_hub(repo: str, revision: str | None = None, on_progress: Progress = lam
     there = {name for name in files if name.endswith(".safetensors") and ("/" not in name or name in named)}
     lengths = header_lengths(weight_map or {})
     shards: list[Shard] = []
-    pool = ThreadPoolExecutor(max_workers=READERS)
+    calls = [partial(hub.shard, files[name], lengths.get(name, FIRST_BYTES)) for name in sorted(there)]
+    tasks = some_at_once(calls, READERS)
     try:
-        tasks = [pool.submit(hub.shard, files[name], lengths.get(name, FIRST_BYTES)) for name in sorted(there)]
         for task in tasks:
             shards.append(task.result())
             on_progress(len(shards), len(tasks))
     finally:  # an error, or Ctrl-C: requests that have not begun never will
-        pool.shutdown(wait=False, cancel_futures=True)
+        for task in tasks:
+            task.cancel()
     return Checkpoint(
         path=repo,
         origin="hub",

@@ -65,6 +65,7 @@ def report_on(
         context_length_scaled=scaled_context(shape, rope),
         rope=rope,
         vocab_size=shape.vocab,
+        chat_template=checkpoint.chat_template,
         attention=attention_of(shape),
         kv_cache=kv_cache_of(shape, declaration.kv_cache),
         experts=experts_of(shape),

@@ -1,5 +1,7 @@
 """Several tools' output in one text, put together."""
 
+from pathlib import Path
+
 import pytest
 
 from appliance.errors import InputError
@@ -11,6 +13,7 @@ from tests.recon.machine.text.test_smi import QUERY, TABLE
 NODES = (
     "On-line CPU(s) list: 0-238,240-255\nNUMA node0 CPU(s): 0-63,128-191\nNUMA node1 CPU(s): 64-127,192-238,240-255\n"
 )
+H200 = Path(__file__).parents[2] / "fixtures" / "h200-driver-580.txt"
 SHOWN = ["0-63,128-191", "64-127,192-238"]
 
 
@@ -82,3 +85,29 @@ def test_text_without_a_fact_is_refused_in_one_line(text):
     with pytest.raises(InputError) as error:
         report(text)
     assert "\n" not in str(error.value)
+
+
+def test_the_texts_of_a_real_h200():
+    found = report_from(H200.read_bytes(), "pasted")
+    assert [gpu.model_dump(include=set(FACTS)) for gpu in found.gpus] == [FACTS]
+    assert (found.driver, found.software.driver_cuda, found.links) == ("580.159.04", "13.0", [])
+    assert (found.processor.cpus, found.processor.sockets, found.processor.hypervisor) == (16, 1, "KVM")
+
+
+FACTS = {
+    "index": 0,
+    "pci_bus_id": "0000:00:06.0",
+    "name": "NVIDIA H200",
+    "minor": 0,
+    "numa_node": 0,
+    "cpu_affinity": "0-15",
+    "memory_mib": 143771,
+    "bar1_mib": 262144,
+    "pcie": {"gen": 5, "width": 16, "max_gen": 5, "max_width": 16},
+    "power_limit_w": 700.0,
+    "power_limit_default_w": 700.0,
+    "temperature_c": 37,
+    "throttle_reasons": [],
+    "mig_enabled": False,
+}
+"""What NVML said of the same GPU."""

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ProbeIncomplete
+from appliance.recon.concurrency import Outcome
 from appliance.recon.machine import machine_report
-from appliance.recon.machine.concurrency import Outcome
 from appliance.recon.machine.findings import Findings
 from appliance.recon.machine.report import put_together
 from appliance.recon.machine.source import LocalSource

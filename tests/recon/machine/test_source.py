@@ -96,3 +96,8 @@ def test_a_server_on_loopback_is_asked_without_any_proxy(monkeypatch):
     server.shutdown()
     server.server_close()
     assert "does not answer" in source.answer(server.server_port, "/version").problem
+
+
+def test_a_pipe_where_a_file_should_be_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert LocalSource(tmp_path).text("/pipe") is None

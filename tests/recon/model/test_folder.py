@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -76,3 +77,31 @@ def test_shards_that_the_index_names_must_all_be_there(folder):
 def test_a_spoilt_index(folder, index):
     (folder / INDEX).write_text(index)
     assert INDEX in refusal(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", INDEX])
+def test_a_pipe_or_a_folder_where_a_file_should_be_is_refused_and_not_waited_for(folder, name):
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    assert refusal(folder) == f"{folder / name}: not a regular file; expected a JSON object"
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    assert refusal(folder) == f"{folder / name}: not a regular file; expected a JSON object"
+
+
+@pytest.mark.parametrize(
+    "files, found",
+    [
+        ({}, None),
+        ({"tokenizer_config.json": "{}"}, False),
+        ({"tokenizer_config.json": '{"chat_template": "{{ messages }}"}'}, True),
+        ({"tokenizer_config.json": "{}", "chat_template.jinja": "{{ messages }}"}, True),
+        ({"tokenizer_config.json": "broken"}, None),
+    ],
+)
+def test_whether_there_is_a_chat_template(folder, files, found):
+    for path in [*folder.glob("tokenizer_config.json"), *folder.glob("chat_template*")]:
+        path.unlink()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    assert model_report(folder).chat_template is found

@@ -76,3 +76,9 @@ def test_hashes_that_a_download_recorded(tmp_path):
         (notes / f"{name}.safetensors.metadata").write_text(f"{'c' * 40}\n{second}\n1.0\n")
     names = ["linked.safetensors", "noted.safetensors", "odd.safetensors", "absent.safetensors"]
     assert recorded(tmp_path, names) == {"linked.safetensors": good, "noted.safetensors": "b" * 64}
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: not a regular file"):
+        hash_files(tmp_path, ["pipe"])

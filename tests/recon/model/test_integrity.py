@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 
 import pytest
@@ -148,3 +149,11 @@ def test_names_out_of_a_file_cannot_break_the_one_line_of_an_error(folder, files
     with pytest.raises(InputError) as error:
         model_report(folder)
     assert str(error.value).endswith("w??[2J: 8 bytes for BF16 [3]")
+
+
+def test_a_link_to_a_pipe_is_no_weight_file_and_is_not_waited_for(folder, files):
+    files[0].unlink()
+    os.mkfifo(folder / "pipe")
+    files[0].symlink_to(folder / "pipe")
+    assert ("unreadable", files[0].name) in problems(folder)
+    assert "not a regular file" in words(folder, "unreadable")

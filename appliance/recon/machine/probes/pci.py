@@ -1,8 +1,9 @@
 """The PCIe tree in sysfs: GPUs, adapters, the bridges above them, ACS, and the IOMMU's groups."""
 
+import re
 import struct
 
-from appliance.documents.machine import Acs, Iommu, IommuGroup, Link, PciDevice, PcieLink
+from appliance.documents.machine import Acs, Aer, Iommu, IommuGroup, Link, PciDevice, PcieLink
 from appliance.recon.machine.findings import Findings
 from appliance.recon.machine.manifest import PCI_CLASSES
 from appliance.recon.machine.probes.kernel_text import pcie_link, whole
@@ -66,7 +67,16 @@ def device(source: Source, name: str, code: str, hidden: list[str]) -> PciDevice
         iommu_group=whole(group.rsplit("/", 1)[1]) if group else None,
         pcie=PcieLink(**pcie_link(source, folder)),
         acs=acs,
+        aer=errors_counted(source, folder),
     )
+
+
+def errors_counted(source: Source, folder: str) -> Aer | None:
+    """A device's error counts; None where the kernel shows none."""
+    texts = {kind: source.text(f"{folder}/aer_dev_{kind}") for kind in ("correctable", "nonfatal", "fatal")}
+    totals = {kind: re.search(r"^TOTAL_ERR\w* (\d{1,15})$", text or "", re.MULTILINE) for kind, text in texts.items()}
+    counts = {kind: int(total[1]) for kind, total in totals.items() if total}
+    return Aer(**counts) if counts else None
 
 
 def kind_of(code: str, vendor: str | None, port: str | None) -> str:

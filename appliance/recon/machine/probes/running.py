@@ -3,6 +3,7 @@
 import fnmatch
 import json
 import re
+import shlex
 
 from appliance.documents.machine import Listener, RunningEngine, Service
 from appliance.recon.machine.findings import Findings
@@ -104,6 +105,48 @@ def environment(text: str | None) -> dict[str, str] | None:
         return None
     lines = [VARIABLE.match(line) for line in text.split("\n")]
     return {line[1]: line[2] for line in lines if line and not SECRET.search(line[1])}
+
+
+def units(source: Source) -> Findings:
+    """The environments that the workers' systemd units set, with all their drop-ins."""
+    found = Findings()
+    output = source.run("units")
+    environments = None if output.text is None else unit_environments(output.text)
+    found.add("unit_environments", environments, "systemctl show", output.problem or "")
+    return found
+
+
+def unit_environments(text: str) -> dict[str, dict[str, str]]:
+    """Variables by unit in what `systemctl show --property=Id,Environment` prints, without secrets."""
+    found: dict[str, dict[str, str]] = {}
+    for block in text.split("\n\n"):
+        shown = pairs(block, "=")
+        try:
+            words = shlex.split(shown.get("Environment", ""))
+        except ValueError:
+            continue
+        if shown.get("Id"):
+            found[shown["Id"]] = environment("\n".join(words)) or {}
+    return found
+
+
+NAMING_FILES = ("NCCL_GRAPH_FILE", "NCCL_TOPO_FILE", "NCCL_CONF_FILE")
+"""Variables whose value is a file that must exist (NCCL user guide, environment variables)."""
+
+
+def surroundings(source: Source) -> Findings:
+    """The environment that a worker started from this login would inherit, and the files that it names."""
+    found = Findings()
+    variables = environment(source.text("/proc/self/environ"))
+    found.add("environment", variables, "/proc/self/environ: this login's", "/proc/self/environ cannot be read")
+    named = [(variables or {})[name] for name in NAMING_FILES if name in (variables or {})]
+    folders = {path: source.sizes(path.rsplit("/", 1)[0] or "/") for path in named if path.startswith("/")}
+    seen = {path: path.rsplit("/", 1)[1] in sizes for path, sizes in folders.items() if sizes is not None}
+    looked = isinstance(source, LocalSource)
+    seen |= {path: False for path, sizes in folders.items() if sizes is None and looked}
+    known = variables is not None and len(seen) == len(named)
+    found.add("named_files", seen if known else None, "the folders of the files", "not looked at from here")
+    return found
 
 
 def who_answers(source: Source, port: int) -> dict[str, str | int | float | bool | None] | None:

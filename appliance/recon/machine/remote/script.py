@@ -18,6 +18,7 @@ from appliance.recon.machine.manifest import (
     MODEL_ROOTS,
     PCI_CLASSES,
     PCI_LINES,
+    PCI_TEXTS,
     PROCESS_FILES,
     PROCESS_NAMES,
     SPACES,
@@ -115,6 +116,7 @@ for d in /sys/bus/pci/devices/*; do
   case $l in {classes}) ;; *) continue ;; esac
   k=$l
   for n in {" ".join(PCI_LINES)}; do one "$d/$n"; done
+  for n in {" ".join(PCI_TEXTS)}; do txt "$d/$n"; done
   lnk "$d"; lnk "$d/driver"; lnk "$d/iommu_group"
   case $k in 0x0604*) hex "$d/config" ;; esac
 done

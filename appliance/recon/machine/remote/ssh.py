@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from appliance.documents import MachineReport
 from appliance.errors import InputError, ProbeIncomplete
-from appliance.recon.machine import children
+from appliance.recon import children
 from appliance.recon.machine.manifest import COMMANDS
 from appliance.recon.machine.remote import frame
 from appliance.recon.machine.remote.script import STAGE_LIMIT_S, script

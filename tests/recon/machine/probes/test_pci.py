@@ -86,3 +86,15 @@ def test_generation(text, expected):
 @pytest.mark.parametrize("text, expected", [("16", 16), ("0", None), ("255", None), ("x16", None), (None, None)])
 def test_width(text, expected):
     assert width(text) == expected
+
+
+def test_counted_errors_are_the_kernels_totals(tmp_path):
+    place(tmp_path, "pci0000:00/0000:01:00.0", GPU)
+    place(tmp_path, "pci0000:00/0000:02:00.0", GPU)
+    folder = tmp_path / "sys/devices/pci0000:00/0000:01:00.0"
+    (folder / "aer_dev_correctable").write_text("RxErr 2\nBadTLP 1\nTOTAL_ERR_COR 3\n")
+    (folder / "aer_dev_nonfatal").write_text("Undefined 0\nTOTAL_ERR_NONFATAL 0\n")
+    (folder / "aer_dev_fatal").write_text("nothing that is known")
+    counted, uncounted = pci.tree(LocalSource(tmp_path)).facts["pci_devices"]
+    assert (counted.aer.correctable, counted.aer.nonfatal, counted.aer.fatal) == (3, 0, None)
+    assert uncounted.aer is None

@@ -77,3 +77,41 @@ def test_services_that_matter():
         ("sglang-decode.service", "active", "running"),
         ("nvidia-fabricmanager.service", "failed", "failed"),
     ]
+
+
+def surroundings(root, environ: str):
+    write(root, {"proc/self/x": ""})
+    (root / "proc/self/environ").write_text(environ)
+    return running.surroundings(LocalSource(root))
+
+
+def test_the_environment_that_workers_inherit_without_secrets(tmp_path):
+    found = surroundings(tmp_path, "CUDA_VISIBLE_DEVICES=0\0HF_TOKEN=hf_1\0PATH=/bin\0LD_LIBRARY_PATH=/cuda/compat\0")
+    assert found.facts["environment"] == {"CUDA_VISIBLE_DEVICES": "0", "LD_LIBRARY_PATH": "/cuda/compat"}
+    assert found.facts["named_files"] == {}
+
+
+def test_files_that_nccl_is_told_to_read_are_looked_for(tmp_path):
+    write(tmp_path, {"etc/nccl/graph.xml": "<graphs/>"})
+    variables = "NCCL_GRAPH_FILE=/etc/nccl/graph.xml\0NCCL_TOPO_FILE=/etc/nccl/topo.xml\0NCCL_CONF_FILE=/gone/conf\0"
+    found = surroundings(tmp_path, variables)
+    assert found.facts["named_files"] == {"/etc/nccl/graph.xml": True, "/etc/nccl/topo.xml": False, "/gone/conf": False}
+
+
+def test_far_away_files_that_were_not_listed_are_not_known(tmp_path):
+    found = running.surroundings(FrameSource(files={"/proc/self/environ": b"NCCL_GRAPH_FILE=/etc/graph.xml"}))
+    assert found.facts["environment"] == {"NCCL_GRAPH_FILE": "/etc/graph.xml"}
+    assert "named_files" not in found.facts
+    assert found.sources["named_files"] == "absent: not looked at from here"
+
+
+def test_what_units_set_with_their_drop_ins():
+    shown = (
+        'Id=sglang-prefill.service\nEnvironment=CUDA_VISIBLE_DEVICES=0 "NCCL_DEBUG=a b" HF_TOKEN=x HOME=/root\n\n'
+        "Id=sglang-decode.service\nEnvironment=\n\nId=sglang-odd.service\nEnvironment='half\n"
+    )
+    assert running.unit_environments(shown) == {
+        "sglang-prefill.service": {"CUDA_VISIBLE_DEVICES": "0", "NCCL_DEBUG": "a b"},
+        "sglang-decode.service": {},
+    }
+    assert running.unit_environments("") == {}

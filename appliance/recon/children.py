@@ -42,6 +42,21 @@ def end(process: subprocess.Popen, patience_s: float = 0.5) -> None:
         _living.discard(process)
 
 
+def run(words: list[str], limit_s: float, text: str | None = None, **options) -> tuple[int, str, str]:
+    """Run a command to its end: its exit code, standard output and standard error.
+
+    Raises OSError where it cannot be run, and TimeoutError after `limit_s` seconds, when it has been ended.
+    """
+    process = start(words, stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL, **options)
+    try:
+        out, err = process.communicate(None if text is None else text.encode(), timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{os.path.basename(words[0])} not back within {limit_s:g} s") from None
+    finally:
+        end(process)
+    return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+
 @atexit.register
 def end_all() -> None:
     """End every child that is still there, and let none be started any more."""

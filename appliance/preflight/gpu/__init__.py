@@ -1,0 +1,1 @@
+"""GPUs as probes use them: CUDA's driver API without torch, and a simulated device for tests."""
