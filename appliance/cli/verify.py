@@ -30,6 +30,20 @@ def identity(plan_file: Path, as_json: bool) -> None:
 
 @command.command()
 @plan_argument
+def serving(plan_file: Path) -> None:
+    """Ask PLAN's front door for one completion."""
+    import asyncio
+
+    from appliance.supervisor.completion import completes
+
+    plan = Plan.read(plan_file)
+    wrong = asyncio.run(completes(plan))
+    evidence = f"{plan.endpoint()}: {wrong or 'every token that was asked for'}"
+    finish([Check(name="a completion through the front door", passed=wrong is None, evidence=evidence)])
+
+
+@command.command()
+@plan_argument
 @click.option("--record", type=click.Path(path_type=Path), help="Write the answers to this file.")
 @click.option("--against", type=click.Path(path_type=Path), help="Compare the answers with this record.")
 @json_option

@@ -58,11 +58,22 @@ class Worker(Part):
 class Router(Part):
     """The router in front of the workers."""
 
+    host: str | None = None
+    """The address that clients reach it at, of any kind; None: the plan's host. It asks nobody for a password."""
     port: Port
     metrics_port: Port
     args: list[Text] = []
     env: dict[VariableName, Text] = {}
     reasons: list[str] = []
+
+    @field_validator("host")
+    @classmethod
+    def _is_address(cls, host: str | None) -> str | None:
+        try:
+            ipaddress.ip_address(host or "127.0.0.1")
+        except ValueError:
+            raise ValueError(f"{host!r} is not an address; expected one such as 0.0.0.0 or 192.0.2.7") from None
+        return host or None
 
     def ports(self) -> dict[str, int]:
         """The ports that the router listens on, by the field that sets each."""
@@ -167,9 +178,15 @@ class Plan(Document):
         return list(zip(prefill.gpus, decode.gpus, strict=False)) if prefill and decode else []
 
     def url(self, port: int) -> str:
-        """Base URL of `port` on this plan's host."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{port}"
+        """Base URL at which this machine reaches what listens on `port`: on the plan's host, the router on its own."""
+        host = self.router_host() if self.router and port == self.router.port else self.host
+        if ipaddress.ip_address(host).is_unspecified:  # it listens on every address, and is asked at this one
+            host = "::1" if ":" in host else "127.0.0.1"
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def router_host(self) -> str:
+        """The address that the router listens on."""
+        return self.router.host if self.router and self.router.host else self.host
 
     def identity(self) -> str:
         """sha256 over everything that decides what runs; reasons and costs, which do not, are left out."""

@@ -20,7 +20,7 @@ Answers = Callable[..., Awaitable[bool]]
 FIRST_TRY_S = 1.0
 
 
-def report_in_background(answers: Answers, url: str, env: dict[str, str]) -> None:
+def report_in_background(ready: Answers, alive: Answers, url: str, env: dict[str, str]) -> None:
     """Start the companion that reports on the process at `url`, if systemd asks for it (NOTIFY_SOCKET).
 
     Takes systemd's variables out of `env`, so that the engine does not report for itself.
@@ -35,24 +35,25 @@ def report_in_background(answers: Answers, url: str, env: dict[str, str]) -> Non
         if not die_with_parent(worker):
             os._exit(0)
         try:
-            asyncio.run(report(address, answers, url, int(watchdog_usec) / 1e6 if watchdog_usec else None))
+            asyncio.run(report(address, ready, alive, url, int(watchdog_usec) / 1e6 if watchdog_usec else None))
         except BaseException as error:
             print(f"readiness companion: {error!r}", file=sys.stderr)
             os._exit(1)
         os._exit(0)
 
 
-async def report(address: str, answers: Answers, url: str, watchdog_s: float | None) -> None:
-    """Send READY=1 once `answers` holds for `url` (a worker: it has generated a token), then feed the watchdog.
+async def report(address: str, ready: Answers, alive: Answers, url: str, watchdog_s: float | None) -> None:
+    """Send READY=1 once `ready` holds for `url` (a worker: it has generated a token), then feed the watchdog.
 
-    WATCHDOG=1 is sent while it goes on to hold. Returns after READY=1 where no watchdog is asked for.
+    WATCHDOG=1 is sent while `alive` holds: a router whose workers are gone is not ready, but it is not what has failed.
+    Returns after READY=1 where no watchdog is asked for.
     """
     notify(address, f"STATUS=starting {url}")
-    while not await answers(url):
+    while not await ready(url):
         await asyncio.sleep(FIRST_TRY_S)
     notify(address, f"READY=1\nSTATUS=serving {url}")
     while watchdog_s is not None:
-        if await answers(url, timeout_s=watchdog_s / 2):
+        if await alive(url, timeout_s=watchdog_s / 2):
             notify(address, "WATCHDOG=1")
         await asyncio.sleep(watchdog_s / 4)
 

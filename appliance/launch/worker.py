@@ -8,7 +8,7 @@ from appliance.engines.sglang import command as sglang
 from appliance.engines.sglang import release
 from appliance.engines.sglang.health import generates
 from appliance.engines.smg import command as smg
-from appliance.engines.smg.health import has_workers
+from appliance.engines.smg.health import has_workers, is_alive
 from appliance.errors import InputError
 from appliance.launch import numa, systemd
 from appliance.launch.environment import router_environment, worker_environment
@@ -34,7 +34,7 @@ def exec_worker(plan: Plan, name: str) -> None:
     env = worker_environment(plan, worker, os.environ)
     if worker.numa_node is not None:
         numa.bind(worker.numa_node)
-    systemd.report_in_background(generates, plan.url(worker.port), env)
+    systemd.report_in_background(generates, generates, plan.url(worker.port), env)
     replace_process(words, env)
 
 
@@ -43,7 +43,7 @@ def exec_router(plan: Plan) -> None:
     if plan.router is None:
         raise InputError(f"the plan has no router: topology {plan.topology!r} is served by its worker")
     env = router_environment(plan, os.environ)
-    systemd.report_in_background(has_workers, plan.url(plan.router.port), env)
+    systemd.report_in_background(has_workers, is_alive, plan.url(plan.router.port), env)
     replace_process(smg.command(plan), env)
 
 

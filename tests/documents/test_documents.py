@@ -55,7 +55,7 @@ def test_the_identity_is_that_of_what_runs_and_not_of_the_reasons():
 
 def test_an_unknown_field_is_named_with_its_place_and_the_fields_that_there_are():
     assert message(with_worker(1, prt=1)).startswith("plan.json: workers.1.prt: unknown field; expected one of args, ")
-    assert "router.x: unknown field; expected one of args, env, metrics_port, port, reasons" in message(
+    assert "router.x: unknown field; expected one of args, env, host, metrics_port, port, reasons" in message(
         plan_data(router={"port": 1, "metrics_port": 2, "x": 3})
     )
 
@@ -163,6 +163,27 @@ def test_writing_is_whole_or_not_at_all(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
         plan.write(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        (None, "http://127.0.0.1:30000"),
+        ("192.0.2.7", "http://192.0.2.7:30000"),
+        ("0.0.0.0", "http://127.0.0.1:30000"),
+        ("::", "http://[::1]:30000"),
+        ("2001:db8::7", "http://[2001:db8::7]:30000"),
+    ],
+)
+def test_the_router_is_reached_at_its_own_address_and_workers_on_loopback(host, expected):
+    plan = parse(plan_data(router={"port": 30000, "metrics_port": 30001, "host": host}))
+    assert plan.endpoint() == expected
+    assert plan.url(30010) == "http://127.0.0.1:30010"
+
+
+def test_the_router_is_given_an_address_and_not_a_name():
+    line = message(plan_data(router={"port": 30000, "metrics_port": 30001, "host": "gpu-box"}))
+    assert line == ("plan.json: router.host: 'gpu-box' is not an address; expected one such as 0.0.0.0 or 192.0.2.7")
 
 
 def test_a_name_that_is_no_text_does_not_keep_a_document_from_being_written(tmp_path):

@@ -33,12 +33,17 @@ TimeoutStartSec=infinity
 
 
 def run_on_systemd(
-    units: dict[str, str], script: str, shared: Path, visible: list[Path], timeout_s: float = 240
+    units: dict[str, str],
+    script: str,
+    shared: Path,
+    visible: list[Path],
+    timeout_s: float = 240,
+    places: dict[str, Path] | None = None,
 ) -> str:
     """Boot, install `units` (text by name), run the bash `script` as a unit, power off; return its output.
 
     `shared` is there at its own path and written through; `visible` folders are there to read, which /tmp of this
-    machine is not otherwise. Skips the test where nspawn cannot run.
+    machine is not otherwise, and those of `places` at the paths that name them. Skips the test where nspawn cannot run.
     """
     if not can_boot():
         pytest.skip("needs systemd-nspawn (Debian: systemd-container) and the right to mount")
@@ -47,6 +52,7 @@ def run_on_systemd(
     for name, text in units.items():
         (shared / name).write_text(text)
     binds = [f"--bind={shared}", *(f"--bind-ro={path}" for path in visible)]
+    binds += [f"--bind-ro={path}:{place}" for place, path in (places or {}).items()]
     binds += [f"--bind-ro={shared / name}:/etc/systemd/system/{name}" for name in units]
     options = ["--volatile=overlay", "--register=no", "--keep-unit", "--private-network", *binds]
     before = control_groups()

@@ -4,6 +4,7 @@ With a real engine behind it: tests/e2e/test_launch.py.
 """
 
 import asyncio
+import contextlib
 import socket
 import threading
 from contextlib import contextmanager
@@ -55,7 +56,7 @@ def received(listener) -> str:
 def test_ready_is_said_only_after_a_token(tmp_path):
     address = str(tmp_path / "notify")
     with manager(address) as listener, engine(503, 200) as url:
-        asyncio.run(report(address, generates, url, watchdog_s=None))
+        asyncio.run(report(address, generates, generates, url, watchdog_s=None))
         assert received(listener) == f"STATUS=starting {url}"
         assert received(listener).startswith("READY=1\n")
 
@@ -64,7 +65,7 @@ def test_the_watchdog_is_fed_while_the_engine_answers_and_not_after(tmp_path):
     address = str(tmp_path / "notify")
 
     async def for_two_seconds(url):
-        task = asyncio.create_task(report(address, generates, url, watchdog_s=2))
+        task = asyncio.create_task(report(address, generates, generates, url, watchdog_s=2))
         await asyncio.sleep(4)
         task.cancel()
 
@@ -79,6 +80,28 @@ def test_the_watchdog_is_fed_while_the_engine_answers_and_not_after(tmp_path):
         except TimeoutError:
             pass
         assert fed == 2  # the first answer was for READY=1
+
+
+def test_the_watchdog_of_a_router_is_fed_while_it_lives_though_it_has_no_workers(tmp_path):
+    address = str(tmp_path / "notify")
+    became_ready = []
+
+    async def ready(url, timeout_s=1.0):
+        became_ready.append(url)
+        return len(became_ready) == 1  # its workers are gone right after
+
+    async def alive(url, timeout_s):
+        return True
+
+    async def for_a_second():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(report(address, ready, alive, "http://router", watchdog_s=1), timeout=1.1)
+
+    with manager(address) as listener:
+        asyncio.run(for_a_second())
+        assert received(listener) == "STATUS=starting http://router"
+        assert received(listener).startswith("READY=1\n")
+        assert [received(listener) for _ in range(4)] == ["WATCHDOG=1"] * 4
 
 
 def test_an_abstract_address():

@@ -8,7 +8,7 @@ from appliance.documents import Plan
 def command(plan: Plan) -> list[str]:
     """The argument vector of the plan's router. The plan must have one."""
     router = plan.router
-    words = [sys.executable, "-m", "smg", "launch", "--host", plan.host, "--port", str(router.port)]
+    words = [sys.executable, "-m", "smg", "launch", "--host", plan.router_host(), "--port", str(router.port)]
     # the metrics listener would take 0.0.0.0 by default
     words += ["--prometheus-host", plan.host, "--prometheus-port", str(router.metrics_port)]
     if plan.topology == "pd":

@@ -27,3 +27,12 @@ def test_replicas_are_routed_by_cached_prefix(make_plan):
 def test_metrics_are_for_this_host_only(make_plan):
     words = command(make_plan("pd"))
     assert words[words.index("--prometheus-host") + 1] == "127.0.0.1"
+
+
+def test_the_router_may_listen_elsewhere_than_the_workers(make_plan):
+    plan = make_plan("pd")
+    outward = plan.model_copy(update={"router": plan.router.model_copy(update={"host": "192.0.2.7"})})
+    words = command(outward)
+    assert words[words.index("--host") + 1] == "192.0.2.7"
+    assert words[words.index("--prometheus-host") + 1] == "127.0.0.1"
+    assert words[words.index("--prefill") + 1] == f"http://127.0.0.1:{plan.worker('prefill').port}"
