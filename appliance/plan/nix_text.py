@@ -67,12 +67,13 @@ def of_worker(worker: Worker) -> dict[str, Value]:
 def of_router(router: Router) -> dict[str, Value]:
     """The options of the router."""
     options = {
+        "host": router.host,
         "port": router.port,
         "metricsPort": router.metrics_port,
         "settings": settings(router.args),
         "environment": dict(router.env),
     }
-    return {name: value for name, value in options.items() if value != {}}
+    return {name: value for name, value in options.items() if value is not None and value != {}}
 
 
 def settings(args: list[str]) -> dict[str, Value]:
