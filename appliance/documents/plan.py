@@ -163,6 +163,15 @@ class Plan(Document):
         router = [(f"router.{field}", port) for field, port in self.router.ports().items()] if self.router else []
         return workers + router
 
+    def address_of(self, listener: str) -> str:
+        """The address that `listener` ("decode.port", as listeners() names it) binds; "" is every one.
+
+        torch's store on the NCCL port listens on every address, whatever host the engine is given.
+        """
+        if listener.endswith(".nccl_port"):
+            return ""
+        return self.router_host() if listener == "router.port" else self.host
+
     def worker(self, name: str) -> Worker | None:
         """The worker called `name`, or None."""
         return next((worker for worker in self.workers if worker.name == name), None)

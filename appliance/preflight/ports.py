@@ -11,9 +11,7 @@ from appliance.errors import InputError
 def require_free(plan: Plan) -> None:
     """Raise InputError that names the first port in use, what the plan wants it for, and the process on it."""
     for holder, port in plan.listeners():
-        # torch's store on the NCCL port listens on every address, whatever host the engine is given
-        host = plan.router_host() if holder == "router.port" else plan.host
-        problem = why_not("" if holder.endswith(".nccl_port") else host, port)
+        problem = why_not(plan.address_of(holder), port)
         if problem:
             raise InputError(f"port {port} ({holder}) {problem}; expected it free")
 

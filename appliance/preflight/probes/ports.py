@@ -2,24 +2,13 @@
 
 import socket
 
-from appliance.documents import Plan
 from appliance.preflight.probes.child import Teller, run
 from appliance.preflight.probes.probe import LiveProbe, Subject
 
 
 def specify(subject: Subject) -> dict:
     """The plan's listeners, with the address that each binds."""
-    return {"listeners": [[name, address(subject.plan, name), port] for name, port in subject.plan.listeners()]}
-
-
-def address(plan: Plan, name: str) -> str:
-    """The address that the plan's listener `name` ("decode.port") binds; "" is every one.
-
-    torch's store on the NCCL port listens on every address, whatever host the engine is given.
-    """
-    if name.endswith(".nccl_port"):
-        return ""
-    return plan.router_host() if name == "router.port" else plan.host
+    return {"listeners": [[name, subject.plan.address_of(name), port] for name, port in subject.plan.listeners()]}
 
 
 PROBE = LiveProbe(
