@@ -41,9 +41,9 @@ def test_what_cannot_be_read_is_kept_and_matches_nothing():
 
 @pytest.mark.parametrize("pattern", ["re:(a+)+$", "re:(a*b?)*c", "re:(a{1,9}){9}", "re:" + "a*" * 9, "*a" * 9])
 def test_patterns_that_could_take_for_ever_are_not_tried(pattern):
-    start = time.perf_counter()
+    start = time.process_time()
     assert not NamePatterns([pattern]).match("a" * 60 + "!")
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 lists = st.lists(st.text(max_size=20) | st.integers() | st.none(), max_size=5)

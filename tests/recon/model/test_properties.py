@@ -150,9 +150,9 @@ def test_time_grows_with_the_number_of_tensors_and_no_faster():
         checkpoint = Checkpoint("/m", "folder", config, shards=[Shard("a", 0, tensors=header)])
         best = float("inf")
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             report_on(checkpoint)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     assert seconds(80) < 16 * seconds(10)

@@ -124,9 +124,9 @@ HARD = {
 def test_time_grows_with_the_size(parser, piece):
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
-        start = time.perf_counter()
+        start = time.process_time()
         parser(text)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     small = min(seconds(20_000) for _ in range(3))
     # eight times the text in at most thirty times the time: a parser that is quadratic takes sixty-four times
@@ -151,9 +151,9 @@ WHOLE = {
 def test_time_of_a_whole_report_grows_with_the_size(text):
     def seconds(size: int) -> float:
         cleaned = text(size)
-        start = time.perf_counter()
+        start = time.process_time()
         report_from_text(cleaned)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     small = min(seconds(20_000) for _ in range(3))
     assert min(seconds(160_000) for _ in range(2)) < max(30 * small, 0.1)
@@ -161,17 +161,17 @@ def test_time_of_a_whole_report_grows_with_the_size(text):
 
 def test_a_report_of_200_gpus_in_under_half_a_second():
     data = matrix(two_nodes(200), 200).encode()
-    start = time.perf_counter()
+    start = time.process_time()
     report = report_from(data, "pasted")
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     assert (len(report.gpus), len(report.links)) == (200, 19900)
 
 
 def test_megabytes_of_noise_are_refused_in_seconds():
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError):
         report_from(b"a line of a log : of something\n" * 200_000, "pasted")
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_encodings():

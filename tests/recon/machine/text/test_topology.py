@@ -163,10 +163,11 @@ def test_text_that_holds_no_matrix(text):
 
 @pytest.mark.parametrize("gpus", [1, 2, 16, 200])
 def test_any_number_of_gpus_in_under_half_a_second(gpus):
+    """Of this process: other work on the machine does not count."""
     kinds = two_nodes(gpus)
     text = with_blanks(matrix(kinds, gpus))
-    start = time.perf_counter()
+    start = time.process_time()
     topology = only(text)
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     assert len(topology.gpus) == gpus
     assert topology.link("GPU0", "GPU1") == (None if gpus == 1 else kinds[0][1])
