@@ -22,7 +22,7 @@ def check_rebuild(
     Raises ProbeIncomplete where a part cannot be built at all, InputError where there is no Nix.
     """
     version = nix.version()
-    progress(f"building {len(names)} parts")
+    progress("building the parts")
     built = nix.build(names)
     parts = list(built.values())
     progress("building them again")

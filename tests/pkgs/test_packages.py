@@ -22,8 +22,8 @@ def host_package() -> str:
 
 def test_every_package_of_an_environment_imports():
     report = output("cat", build("small-import-check"))
-    assert "pydantic-core 2" in report and "appliance 0" in report
-    assert "Error" not in report
+    assert "pydantic_core 2" in report and "appliance 0" in report
+    assert "not imported" not in report
 
 
 def test_wheels_with_machine_code_run(appliance_environment):
@@ -81,5 +81,5 @@ def test_caches_are_keyed_by_the_closure_and_what_is_set_wins(host_package):
     set_ = ["env", "CACHE_DIRECTORY=/var/cache/x", "TRITON_CACHE_DIR=/mine"]
     sglang, triton = output(*set_, f"{host_package}/bin/python", "-c", code).split()
     key = host_package.removeprefix("/nix/store/").partition("-")[0]
-    assert sglang == f"/var/cache/x/jit/{key}/sglang"
+    assert sglang == f"/var/cache/x/jit/{key}/sglang/jit"
     assert triton == "/mine"

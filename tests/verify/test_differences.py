@@ -67,14 +67,16 @@ def test_many_lines_are_cut(trees, monkeypatch):
     assert found[-1] == "and 5 lines more"
 
 
-def test_diffoscope_is_asked_where_it_is_installed(trees, tmp_path, monkeypatch):
+def test_diffoscope_adds_its_words_where_it_is_installed(trees, tmp_path, monkeypatch):
+    (trees[0] / "one").write_text("")
     program = tmp_path / "diffoscope"
-    program.write_text('#!/bin/sh\necho "its own words about $3"\nexit 1\n')
+    program.write_text('#!/bin/sh\nfor last; do :; done\necho "its own words about $last"\nexit 1\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert differences(*trees) == [f"its own words about {trees[0]}"]
+    named = "one: only in the first build"
+    assert differences(*trees) == [named, f"its own words about {trees[1]}"]
     program.write_text("#!/bin/sh\nexit 2\n")
-    assert differences(*trees) == []
+    assert differences(*trees) == [named]
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from tools.nix_lock.changes import changes
 from tools.nix_lock.closure import problems
 from tools.nix_lock.package import PACKAGES, Package, read, text
 from tools.nix_lock.resolve import Unresolved, resolve
@@ -43,22 +44,6 @@ def check(python: Path, locked: list[Package]) -> int:
     if not wrong and not stale:
         print(f"nix/lock/packages.json: {len(locked)} packages, every pin met, as resolved now")
     return 1 if wrong or stale else 0
-
-
-def changes(before: list[Package], after: list[Package]) -> list[str]:
-    """What differs, one line a package."""
-    old, new = ({package.name: package for package in packages} for packages in (before, after))
-    lines = []
-    for name in sorted(old.keys() | new.keys()):
-        if name not in new:
-            lines.append(f"{name} {old[name].version} is no longer asked for")
-        elif name not in old:
-            lines.append(f"{name} {new[name].version} is new")
-        elif old[name].version != new[name].version:
-            lines.append(f"{name} {old[name].version} -> {new[name].version}")
-        elif old[name] != new[name]:
-            lines.append(f"{name} {old[name].version}: another file or other dependencies")
-    return lines
 
 
 sys.exit(main())

@@ -14,14 +14,10 @@ class Package:
 
     name: str  # normalized (PEP 503)
     version: str
-    file: str  # a wheel, or an sdist where upstream has no wheel
+    file: str  # a wheel
     sha256: str  # of the file, in hex
     size: int  # bytes
     dependencies: list[str]
-
-    @property
-    def is_wheel(self) -> bool:
-        return self.file.endswith(".whl")
 
 
 def read(path: Path = PACKAGES) -> list[Package]:

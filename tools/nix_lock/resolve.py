@@ -70,18 +70,16 @@ def file_name(file: dict) -> str:
 
 
 def best_file(entry: dict) -> dict:
-    """The wheel that fits the platform best, else the sdist, of a package in a pylock.toml (PEP 751)."""
+    """The wheel that fits the platform best, of a package in a pylock.toml (PEP 751); Unresolved if none does."""
     ranks = {tag: rank for rank, tag in enumerate(supported_tags())}
 
     def rank(file: dict) -> int:
         return min((ranks[tag] for tag in parse_wheel_filename(file_name(file))[3] if tag in ranks), default=len(ranks))
 
     wheels = [file for file in entry.get("wheels", []) if rank(file) < len(ranks)]
-    if wheels:
-        return min(wheels, key=lambda file: (rank(file), file_name(file)))
-    if "sdist" not in entry:
-        raise Unresolved(f"{entry['name']} {entry['version']} has no file for the platform")
-    return entry["sdist"]
+    if not wheels:
+        raise Unresolved(f"{entry['name']} {entry['version']} has no wheel for CPython 3.12 on x86_64-linux")
+    return min(wheels, key=lambda file: (rank(file), file_name(file)))
 
 
 def metadata(python: Path, files: dict[str, tuple[str, dict]], scratch: Path) -> dict[str, list[str]]:
