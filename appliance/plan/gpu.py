@@ -136,7 +136,7 @@ def worker(
     nvlink = len(place.gpus) > 1 and links.all_nvlink(place.gpus)
     processor = machine.processor.vendor, machine.processor.family
     fraction = FRACTIONS[place.role] if shares(picked) else None
-    args = sglang.arguments(place.role, context, model, wishes.draft_tokens, fraction)
+    args = sglang.arguments(place.role, context, model, wishes.draft_tokens, fraction, across(place, machine))
     env = sglang.environment(
         place.role, len(place.gpus), chosen.compute_capability, model, links.farthest(place.gpus), nvlink, processor
     )
@@ -157,6 +157,13 @@ def worker(
     )
 
 
+def across(place: Place, machine: MachineReport) -> tuple[int, ...]:
+    """The NUMA node of each rank's GPU, where all are known and they are several; empty otherwise."""
+    nodes = {gpu.index: gpu.numa_node for gpu in machine.gpus}
+    mine = tuple(nodes[index] for index in place.gpus)
+    return mine if len(set(mine)) > 1 and None not in mine else ()
+
+
 def shares(picked: Costed) -> bool:
     """Whether two workers of the layout are on one GPU."""
     used = [gpu for place in picked.layout for gpu in place.gpus]
@@ -170,7 +177,7 @@ def placing(place: Place, node: int | None) -> list[str]:
         return [f"GPUs {shown}: NUMA node {node}, with CPUs and memory of that node"]
     known = [str(one) for one in place.nodes if one is not None]
     if known:
-        return [f"GPUs {shown}: on NUMA nodes {', '.join(known)}, so CPUs and memory are not bound to one"]
+        return [f"GPUs {shown}: on NUMA nodes {', '.join(known)}, so the worker is not bound to one"]
     return [f"GPUs {shown}: the machine tells no NUMA node, so CPUs and memory are not bound"]
 
 

@@ -37,8 +37,6 @@
       numaNode = 1;
       settings = {
         attention-backend = "dsv4";
-        # a next turn does not send its prefix again
-        disaggregation-decode-enable-radix-cache = true;
         kv-cache-dtype = "fp8_e4m3";
         mem-fraction-static = 0.88;
         page-size = 256;

@@ -30,12 +30,7 @@ def test_the_reference_case():
     assert found.rank_pairs() == [(0, 4), (1, 5), (2, 6), (3, 7)]
     assert [worker.args for worker in found.workers] == [
         ["--enable-metrics", "--disaggregation-transfer-backend", "nixl"],
-        [
-            "--enable-metrics",
-            "--disaggregation-transfer-backend",
-            "nixl",
-            "--disaggregation-decode-enable-radix-cache",
-        ],
+        ["--enable-metrics", "--disaggregation-transfer-backend", "nixl"],
     ]
     assert (
         found.workers[0].env
@@ -46,7 +41,8 @@ def test_the_reference_case():
             "SGLANG_HOST_IP": "127.0.0.1",
             "SGLANG_DISAGGREGATION_HEARTBEAT_INTERVAL": "2",
             "SGLANG_OPT_SM120_DIRECT_SWA_KV": "1",
-            "NCCL_P2P_LEVEL": "NODE",
+            "UCX_NET_DEVICES": "lo",
+            "NCCL_P2P_LEVEL": "PHB",
             "NCCL_MIN_NCHANNELS": "8",
             "NCCL_PROTO": "LL",
         }

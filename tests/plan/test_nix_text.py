@@ -26,7 +26,7 @@ def test_each_reason_is_a_comment_above_what_it_is_for():
     text = reference()
     prefill = text[: text.index("workers.prefill = {")]
     assert "    # GPUs 0, 1, 2, 3: NUMA node 0" in prefill
-    assert "# --disaggregation-decode-enable-radix-cache:" in text[text.index("workers.prefill = {") :]
+    assert "# UCX_NET_DEVICES lo:" in text[text.index("workers.prefill = {") :]
 
 
 def test_arguments_become_attributes():

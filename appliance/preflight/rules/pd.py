@@ -1,5 +1,6 @@
 """Prefill and decode as separate workers: what must be alike, and how the KV cache goes from one to the other."""
 
+from appliance.engines.sglang.prefix_cache import decode_can_keep
 from appliance.preflight.conditions import PD_PLAN, PLAN
 from appliance.preflight.facts import Facts
 from appliance.preflight.reading import arguments
@@ -136,7 +137,12 @@ def nccl_port_unset(facts: Facts):
     reference="llm-d/llm-d#2109",
 )
 def decode_radix_cache_off(facts: Facts):
-    """Each turn of a conversation sends all of its prefix again, from prefill to decode."""
+    """Each turn of a conversation sends all of its prefix again, from prefill to decode.
+
+    Not for models whose decode server SGLang does not let keep one: it would not start.
+    """
+    if facts.model is not None and not decode_can_keep(facts.model):
+        return
     for worker in facts.plan.workers:
         if worker.role == "decode" and "--disaggregation-decode-enable-radix-cache" not in arguments(worker):
             yield f"worker {worker.name}"

@@ -189,7 +189,10 @@ CASES: dict[str, tuple[Facts, str]] = {
     "transfer-backend-unset": (facts(plan=plan({"args": []})), "worker prefill: unset, which is mooncake"),
     "bootstrap-port-unset": (facts(plan=plan({"bootstrap_port": None})), "worker prefill"),
     "nccl-port-unset": (facts(plan=plan(decode={"nccl_port": None})), "worker decode"),
-    "decode-radix-cache-off": (facts(plan=plan(decode={"args": []})), "worker decode"),
+    "decode-radix-cache-off": (
+        facts(plan=plan(decode={"args": []}), model=model(attention=Attention(kind="GQA", layers={"full": 80}))),
+        "worker decode",
+    ),
     "ucx-device-open": (
         facts(machine=machine(nics=[Nic(name="NIC0", device="mlx5_0", state="1: DOWN")])),
         "UCX_NET_DEVICES names mlx5_0, which is down",

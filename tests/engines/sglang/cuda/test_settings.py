@@ -1,23 +1,35 @@
 """Each flag and variable that a plan may set is one of the pinned engine's."""
 
+import json
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from appliance.documents.model import Attention, Mtp
+from appliance.engines.settings import variables, words
 from appliance.engines.sglang.cuda.settings import TURIN, arguments, environment
 from appliance.engines.sglang.recon.options import options
 from tests.helpers.gpu_machines import v4_flash
 
 V4 = v4_flash()
+DENSE = V4.model_copy(update={"attention": Attention(kind="GQA", layers={"full": 80}), "model_type": "llama"})
+DSPARK = V4.model_copy(update={"mtp": Mtp(count=3, basis="tensor names")})
+
+
+def lines() -> list[list]:
+    """The settings of workers of each role, with all that can be asked for."""
+    return [
+        arguments(role, 65536, model, draft_tokens=3, fraction=0.4, across=(0, 0, 1, 1))
+        for role in ("prefill", "decode", "aggregated")
+        for model in (V4, DENSE, DSPARK)
+    ]
 
 
 def every_argument() -> list:
-    return [
-        setting
-        for role in ("prefill", "decode", "aggregated")
-        for setting in arguments(role, context=65536, model=V4, draft_tokens=3, fraction=0.4)
-    ]
+    return [setting for line in lines() for setting in line]
 
 
 def every_variable() -> list:
@@ -66,3 +78,60 @@ def test_the_protocol_is_forced_on_zen_5_servers_alone():
 
     assert nccl("AuthenticAMD", 26)
     assert not nccl("AuthenticAMD", 25) and not nccl("GenuineIntel", 6) and not nccl(None, None)
+
+
+PARSE = """
+import argparse, json, sys
+from sglang.srt.server_args import ServerArgs
+parser = argparse.ArgumentParser(allow_abbrev=False)
+ServerArgs.add_cli_args(parser)
+for words in json.load(sys.stdin):
+    parser.parse_args(["--model-path", "/models/x", *words])
+print("all taken")
+"""
+
+
+def test_the_pinned_engines_own_parser_takes_every_line():
+    given = json.dumps([words(line) for line in lines()])
+    command = [sys.executable, "-W", "ignore", "-c", PARSE]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    assert done.stdout.strip().endswith("all taken"), done.stderr[-600:]
+
+
+def test_decode_keeps_a_prefix_cache_where_the_engine_lets_it():
+    def kept(model) -> bool:
+        given = arguments("decode", 65536, model, None, None)
+        return "--disaggregation-decode-enable-radix-cache" in words(given)
+
+    windowed = Attention(kind="GQA", layers={"full": 9, "sliding": 39}, sliding_window=128)
+    assert kept(DENSE)
+    assert not kept(V4)  # validate_decode_radix_cache raises: decode would not start
+    assert not kept(DENSE.model_copy(update={"attention": windowed}))
+
+
+def test_the_pinned_engine_still_refuses_that_for_v4():
+    source = Path(find_spec("sglang").origin).parent / "srt/mem_cache/kv_cache_builder.py"
+    assert '"--disaggregation-decode-enable-radix-cache with DeepSeek-V4 "' in source.read_text()
+
+
+@pytest.mark.parametrize("farthest, level", [("PIX", "PIX"), ("PHB", "PHB"), ("NODE", "PHB"), ("SYS", "SYS")])
+def test_levels_are_names_that_nccl_has(farthest, level):
+    env = variables(environment("decode", 4, "12.0", V4, farthest, False, TURIN))
+    assert env["NCCL_P2P_LEVEL"] == level
+
+
+def test_a_worker_across_nodes_binds_each_rank_to_its_own():
+    given = words(arguments("aggregated", V4.context_length, V4, None, None, across=(0, 0, 1, 1)))
+    assert given == ["--enable-metrics", "--numa-node", "0", "0", "1", "1"]
+
+
+def test_stages_of_dspark_are_no_mtp_layer():
+    for role in ("prefill", "decode"):
+        given = words(arguments(role, V4.context_length, DSPARK, 3, None))
+        assert given[given.index("--speculative-algorithm") + 1] == "DSPARK"
+    assert "EAGLE" in words(arguments("decode", V4.context_length, V4, 3, None))
+
+
+def test_prefill_and_decode_stay_on_the_host():
+    for role, set_ in (("prefill", True), ("decode", True), ("aggregated", False)):
+        assert ("UCX_NET_DEVICES" in variables(environment(role, 4, "12.0", V4, "NODE", False, TURIN))) == set_
