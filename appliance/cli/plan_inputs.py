@@ -1,5 +1,6 @@
 """The reports that `appliance plan` plans from: saved ones, and for what is not given, this machine's own."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import click
 from appliance import cpu_list
 from appliance.documents import EngineReport, Recon
 from appliance.errors import InputError
+
+GPU_LIST = re.compile(r"\d{1,3}(-\d{1,3})?(,\d{1,3}(-\d{1,3})?)*")
 
 
 def read(from_file: Path | None, machine_file: Path | None, model: str | None, engine_file: Path | None) -> Recon:
@@ -65,10 +68,7 @@ def engine(path: Path | None) -> EngineReport:
 
 def indices(text: str) -> list[int]:
     """The numbers of a list such as 0-3,6. Raises InputError."""
-    try:
-        found = sorted(cpu_list.parse(text))
-    except ValueError:
-        found = []
+    found = sorted(cpu_list.parse(text)) if GPU_LIST.fullmatch(text) else []
     if not found:
         raise InputError(f"--gpus {text!r}: not a list of GPUs; expected one such as 0-3,6")
     return found

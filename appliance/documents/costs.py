@@ -15,6 +15,8 @@ class RankMemory(Part):
     kv_pool: int
     """capacity - weights - reserve; negative: so much is lacking."""
     kv_bytes_per_token: float
+    kv_fixed_bytes: int = 0
+    """Of the pool: what does not grow with tokens, states for every request slot (DeepSeek-V4)."""
     kv_bytes_per_sequence: int = 0
     """States whose size does not depend on the length (linear attention)."""
     pool_tokens: int

@@ -26,18 +26,20 @@ def rank_memory(
     reserve = sglang.reserve(capacity, tp_size, role, latent)
     usable = int(capacity * share)
     pool = usable - weights - reserve
+    fixed = sglang.fixed_bytes(model)
     per_sequence = sglang.bytes_per_sequence(model, tp_size)
-    tokens = max(0, int((pool - per_sequence) / per_token)) if per_token else 0
+    tokens = max(0, int((pool - fixed - per_sequence) / per_token)) if per_token else 0
     most = model.context_length_scaled or model.context_length or tokens
     longest = min(tokens, most)
     planned = context or (longest if longest == most else longest // STEP * STEP)
-    together = max(0, int(pool / (planned * per_token + per_sequence))) if planned else 0
+    together = max(0, int((pool - fixed) / (planned * per_token + per_sequence))) if planned else 0
     return RankMemory(
         capacity=usable,
         weights=weights,
         reserve=reserve,
         kv_pool=pool,
         kv_bytes_per_token=round(per_token, 2),
+        kv_fixed_bytes=fixed,
         kv_bytes_per_sequence=per_sequence,
         pool_tokens=tokens,
         longest_context=longest,
@@ -74,7 +76,9 @@ def fits(memory: RankMemory | None, wanted: int | None) -> bool:
 
 def lacking(memory: RankMemory, wanted: int | None) -> int:
     """Bytes that one rank lacks for one request of `wanted` tokens; 0 where it fits."""
-    need = (wanted or SHORTEST_CONTEXT) * memory.kv_bytes_per_token + memory.kv_bytes_per_sequence
+    need = (
+        (wanted or SHORTEST_CONTEXT) * memory.kv_bytes_per_token + memory.kv_bytes_per_sequence + memory.kv_fixed_bytes
+    )
     return max(0, int(need - memory.kv_pool))
 
 

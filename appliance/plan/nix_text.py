@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 
 from appliance.documents import Plan, PlannedModel, Router, Worker
 from appliance.errors import InputError
@@ -132,6 +133,8 @@ def expression(value: Value) -> str:
         return string(value)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, float):
+        return format(Decimal(repr(value)), "f")  # Nix knows no 1e-05
     return "null" if value is None else repr(value)
 
 

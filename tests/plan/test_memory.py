@@ -26,7 +26,9 @@ def dense(gib: float, per_token: float = 100_000, context: int = 131072) -> Mode
 def test_the_parts_add_up():
     memory = rank_memory(v4_flash(), CAPACITY, 4, "decode")
     assert memory.weights + memory.reserve + memory.kv_pool == CAPACITY
-    assert memory.pool_tokens == pytest.approx(memory.kv_pool / memory.kv_bytes_per_token, rel=1e-6)
+    assert memory.pool_tokens == pytest.approx(
+        (memory.kv_pool - memory.kv_fixed_bytes) / memory.kv_bytes_per_token, rel=1e-6
+    )
     assert memory.context == 1048576 and memory.concurrency == memory.pool_tokens // 1048576
     assert fits(memory, None) and lacking(memory, None) == 0
 

@@ -1,7 +1,7 @@
 import pytest
 
 from appliance.documents import ModelReport
-from appliance.documents.model import KvCache, RankBytes
+from appliance.documents.model import Experts, KvCache, RankBytes
 from appliance.plan.tensor_parallel import allowed
 
 
@@ -27,9 +27,10 @@ def model(heads: int | None, kv_heads: int | None = None, latent: bool = False, 
         (64, 8, 3, 2),
         (64, 4, 8, 8),
         (40, 8, 5, 4),
-        (40, 40, 5, 5),
-        (12, 3, 6, 6),
-        (7, 1, 8, 7),
+        (40, 40, 5, 4),
+        (12, 3, 6, 1),
+        (7, 1, 8, 1),
+        (96, 96, 3, 2),
         (64, 8, 1, 1),
     ],
 )
@@ -38,7 +39,12 @@ def test_ranks_divide_heads_and_kv_heads(heads, kv_heads, most, size):
 
 
 def test_latent_caches_have_no_heads_to_divide():
-    assert allowed(model(40, 40, latent=True), 5) == 5
+    assert allowed(model(40, 40, latent=True), 5) == 4
+
+
+def test_ranks_divide_an_experts_width():
+    experts = Experts(routed=8, top_k=2, shared=None, width=1028, moe_layers=1, dense_layers=0)
+    assert allowed(model(64, 8, experts=experts), 8) == 4
 
 
 def test_ranks_that_cut_an_experts_blocks_are_avoided():

@@ -16,6 +16,12 @@ DEFAULT_WINDOW_RATIO = 0.8
 V4_WINDOW_RATIO = 0.1
 """The same for DeepSeek-V4 (srt/arg_groups/model_overrides/deepseek_v4.py)."""
 V4_PAGE = 256
+V4_ALIGNMENT = 576
+"""A page of rows is filled up to a multiple of so many bytes (deepseek_v4_memory_pool.py)."""
+V4_SLOT_ROWS = 128
+"""Rows of the ratio-128 compressor's state a request slot, without speculation."""
+V4_SLOTS = 256 + 1 + 2
+"""V4's own most running requests, and the slots that no request has (`_get_c128_state_fixed_bytes`)."""
 V4_STATE_ROWS = 8
 """Rows of the ratio-4 compressor's state a page, without speculation (deepseek_v4_memory_pool.py)."""
 
@@ -83,7 +89,11 @@ def bytes_per_token(model: ModelReport, tp_size: int) -> float | None:
     windows = cache.bytes_per_sequence.get(kind, 0) if window else 0
     if window and windows:
         v4 = model.attention.kind == "V4-compressed"
-        size += (V4_WINDOW_RATIO if v4 else DEFAULT_WINDOW_RATIO) * (windows / window + (v4_state(model) if v4 else 0))
+        if v4:
+            row = windows / window / model.layers
+            size += v4_filling(model, row) + V4_WINDOW_RATIO * (paged(row, V4_PAGE) * model.layers + v4_state(model))
+        else:
+            size += DEFAULT_WINDOW_RATIO * windows / window
     return size if cache.replicated else size / sharing(model, tp_size)
 
 
@@ -100,6 +110,26 @@ def v4_state(model: ModelReport) -> float:
     layers = model.attention.layers.get("compressed 4x", 0)
     row = 2 * 2 * ((model.head_dim or 0) + (model.attention.index_head_dim or 0)) * 4
     return V4_STATE_ROWS / V4_PAGE * row * layers
+
+
+def v4_filling(model: ModelReport, row: float) -> float:
+    """Bytes a token that fill the pages of compressed rows: 64 rows of ratio 4 a page, and 2 of ratio 128."""
+    layers = model.attention.layers
+    return sum(
+        layers.get(f"compressed {ratio}x", 0) * (paged(row, V4_PAGE // ratio) - row) / ratio for ratio in (4, 128)
+    )
+
+
+def paged(row: float, rows: int) -> float:
+    """Bytes a row in pages of so many rows."""
+    return -(-row * rows // V4_ALIGNMENT) * V4_ALIGNMENT / rows
+
+
+def fixed_bytes(model: ModelReport) -> int:
+    """Bytes of pools that do not grow with tokens: V4's ratio-128 states, for each slot of a request, on every rank."""
+    if model.attention is None or model.attention.kind != "V4-compressed":
+        return 0
+    return V4_SLOTS * V4_SLOT_ROWS * 2 * (model.head_dim or 0) * 4 * model.attention.layers.get("compressed 128x", 0)
 
 
 def sharing(model: ModelReport, tp_size: int) -> int:

@@ -1,5 +1,9 @@
 """The engine's own rules, written out: held against its source where that runs without a GPU."""
 
+import json
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -7,6 +11,7 @@ import pytest
 
 from appliance.documents import ModelReport
 from appliance.documents.model import Attention, KvCache
+from appliance.engines.sglang import cpu
 from appliance.engines.sglang.cuda import memory
 from tests.helpers.gpu_machines import v4_flash
 
@@ -68,8 +73,36 @@ def test_a_latent_row_is_on_every_rank():
 
 def test_v4s_pool_holds_windows_for_a_tenth_of_the_tokens_and_the_compressors_states():
     v4 = v4_flash()
-    windows = 0.1 * (43 * 584 + 8 / 256 * 4 * (512 + 128) * 4 * 21)
-    assert memory.bytes_per_token(v4, 4) == pytest.approx(v4.kv_cache.bytes_per_token["fp8"] + windows)
+    windows = 0.1 * (43 * 585 + 8 / 256 * 4 * (512 + 128) * 4 * 21)
+    filling = 21 * (585 - 584) / 4 + 20 * (864 - 584) / 128  # pages of 256, 64 and 2 rows end at multiples of 576
+    assert memory.bytes_per_token(v4, 4) == pytest.approx(v4.kv_cache.bytes_per_token["fp8"] + windows + filling)
+
+
+OF_SGLANG = """
+import json, types
+import sglang.srt.mem_cache.deepseek_v4_memory_pool as pool
+import sglang.srt.model_executor.pool_configurator as sizes
+kernel = types.SimpleNamespace(dsv4_attn_backend="flashmla")
+sizes.get_exec = pool.get_exec = lambda: types.SimpleNamespace(kernel=kernel)
+sized = object.__new__(sizes.DSV4PoolConfigurator)
+sized.__dict__.update(
+    _unified=False, page_size=256, encoder_replay=False, attn_head_dim=512, indexer_head_dim=128, kv_bytes=584,
+    num_layers_total=43, stage_owner_layers={4: range(21), 128: range(20)}, ring_sizes={4: 8, 128: 128},
+    c4_shrink_factor=1, indexer_bytes_per_token=pool.get_dsv4_indexer_bytes_per_token(128, False),
+    swa_cap_tokens=None, swa_ratio=0.1, disaggregation_mode="null", online_c128_mtp_max_draft_tokens=0,
+)
+sized.bytes_per_swa_token = sized._get_bytes_per_swa_token()
+print(json.dumps([sized._get_bytes_per_full_token(), sized._get_c128_state_fixed_bytes(256)]))
+"""
+
+
+def test_v4s_pools_are_those_that_sglangs_own_class_makes():
+    command = [sys.executable, "-W", "ignore", "-c", OF_SGLANG]
+    done = subprocess.run(command, env=os.environ | cpu.environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-600:]
+    per_token, slots = json.loads(done.stdout.splitlines()[-1])
+    assert memory.bytes_per_token(v4_flash(), 4) == pytest.approx(per_token)
+    assert memory.fixed_bytes(v4_flash()) == slots
 
 
 def test_windowed_layers_of_others_take_four_fifths():
