@@ -243,7 +243,7 @@ def worker(role: str, **changes) -> Worker:
         "port": 30010 + node,
         "bootstrap_port": 30020 + node,
         "nccl_port": 30030 + node,
-        "args": TRANSFER + (["--disaggregation-decode-enable-radix-cache"] if role == "decode" else []),
+        "args": TRANSFER,
         "env": ENVIRONMENT,
     }
     return Worker(**fields | changes)
@@ -264,8 +264,7 @@ def plan(prefill: dict | None = None, decode: dict | None = None, **changes) -> 
 def both(*words: str, env: dict[str, str] | None = None, **changes) -> Plan:
     """The plan with more arguments and variables for both workers."""
     more = {"env": ENVIRONMENT | (env or {})} | changes
-    decode = [*TRANSFER, "--disaggregation-decode-enable-radix-cache", *words]
-    return plan(more | {"args": [*TRANSFER, *words]}, more | {"args": decode})
+    return plan(more | {"args": [*TRANSFER, *words]}, more | {"args": [*TRANSFER, *words]})
 
 
 def facts(**changes) -> Facts:

@@ -128,6 +128,29 @@ def nccl_port_unset(facts: Facts):
 
 
 @rule(
+    "decode-radix-cache-refused",
+    "Decode is told to keep a prefix cache that SGLang refuses for this model",
+    "error",
+    needs=["plan", "model.attention"],
+    only_if=[PD_PLAN],
+    fix="take disaggregation-decode-enable-radix-cache out of the decode worker's settings",
+    reference="SGLang 0.5.23, srt/mem_cache/kv_cache_builder.py, validate_decode_radix_cache",
+)
+def decode_radix_cache_refused(facts: Facts):
+    """For DeepSeek-V4 SGLang keeps one on the unified KV layout alone, and raises otherwise: decode does not start."""
+    if facts.model.attention.kind != "V4-compressed":
+        return
+    for worker in facts.plan.workers:
+        unified = worker.env.get("SGLANG_HACK_FLASHMLA_BACKEND") == "unified_kv_triton"
+        if (
+            worker.role == "decode"
+            and "--disaggregation-decode-enable-radix-cache" in arguments(worker)
+            and not unified
+        ):
+            yield f"worker {worker.name}"
+
+
+@rule(
     "decode-radix-cache-off",
     "Decode keeps no prefix cache",
     "note",

@@ -189,6 +189,10 @@ CASES: dict[str, tuple[Facts, str]] = {
     "transfer-backend-unset": (facts(plan=plan({"args": []})), "worker prefill: unset, which is mooncake"),
     "bootstrap-port-unset": (facts(plan=plan({"bootstrap_port": None})), "worker prefill"),
     "nccl-port-unset": (facts(plan=plan(decode={"nccl_port": None})), "worker decode"),
+    "decode-radix-cache-refused": (
+        facts(plan=both("--disaggregation-decode-enable-radix-cache")),
+        "worker decode",
+    ),
     "decode-radix-cache-off": (
         facts(plan=plan(decode={"args": []}), model=model(attention=Attention(kind="GQA", layers={"full": 80}))),
         "worker decode",
