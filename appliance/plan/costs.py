@@ -56,7 +56,8 @@ def cost(
 ) -> Costed:
     """The costs of one layout."""
     memory = memories(layout, model, chosen, wanted)
-    lack = [problem for place, one in zip(layout, memory, strict=True) for problem in problems(place, one, wanted)]
+    asked = [wanted_of(place, layout, wanted) for place in layout]
+    lack = [problem for each in zip(layout, memory, asked, strict=True) for problem in problems(*each)]
     return Costed(
         layout,
         memory,
@@ -92,9 +93,18 @@ def memories(layout: Layout, model: ModelReport, chosen: Selection, wanted: Want
     if wanted.context is not None or None in first:
         return first
     longest = min(one.context for one in first)
-    if wanted.concurrency:
-        longest = min(longest, *(one.pool_tokens // wanted.concurrency for one in first))
+    for place, one in zip(layout, first, strict=True):
+        longest = min(longest, one.pool_tokens // (wanted_of(place, layout, wanted).concurrency or 1))
     return each(longest) if longest else first
+
+
+def wanted_of(place: Place, layout: Layout, wanted: Wanted) -> Wanted:
+    """What is asked of one worker: replicas share the requests out, and prefill holds one only until it is sent."""
+    if wanted.concurrency is None or place.role == "decode":
+        return wanted
+    if place.role == "prefill":
+        return Wanted(wanted.context)
+    return Wanted(wanted.context, -(-wanted.concurrency // len(layout)))
 
 
 def problems(place: Place, memory: RankMemory | None, wanted: Wanted) -> list[str]:

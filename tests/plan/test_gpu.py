@@ -127,6 +127,16 @@ def test_nvlink_leaves_nccl_alone():
     assert not [name for name in found.workers[0].env if name.startswith("NCCL")]
 
 
+def test_requests_at_once_are_asked_of_decode_alone_and_shared_out_by_replicas():
+    per_gpu = plan(rtx_machine(), sizes=Wanted(context=131072)).topologies
+    decode = next(worker for worker in per_gpu[0].workers if worker.name == "decode").memory.concurrency
+    prefill = next(worker for worker in per_gpu[0].workers if worker.name == "prefill").memory.concurrency
+    assert prefill < decode
+    assert plan(rtx_machine(), sizes=Wanted(context=131072, concurrency=decode)).topology == "pd"
+    more = plan(rtx_machine(), sizes=Wanted(context=131072, concurrency=decode + 1))
+    assert more.topology == "replicas"
+
+
 def test_context_and_concurrency_are_kept_or_refused():
     found = plan(rtx_machine(), sizes=Wanted(context=131072, concurrency=32))
     assert found.workers[0].args[1:3] == ["--context-length", "131072"]
