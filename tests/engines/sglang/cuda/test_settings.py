@@ -1,6 +1,7 @@
 """Each flag and variable that a plan may set is one of the pinned engine's."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ import pytest
 
 from appliance.documents.model import Attention, Mtp
 from appliance.engines.settings import variables, words
+from appliance.engines.sglang import cpu
 from appliance.engines.sglang.cuda.settings import TURIN, arguments, environment
 from appliance.engines.sglang.recon.options import options
 from tests.helpers.gpu_machines import v4_flash
@@ -109,9 +111,22 @@ def test_decode_keeps_a_prefix_cache_where_the_engine_lets_it():
     assert not kept(DENSE.model_copy(update={"attention": windowed}))
 
 
-def test_the_pinned_engine_still_refuses_that_for_v4():
-    source = Path(find_spec("sglang").origin).parent / "srt/mem_cache/kv_cache_builder.py"
-    assert '"--disaggregation-decode-enable-radix-cache with DeepSeek-V4 "' in source.read_text()
+REFUSED = """
+from types import SimpleNamespace
+from sglang.srt.mem_cache.kv_cache_builder import validate_decode_radix_cache
+facts = dict(token_to_kv_pool=SimpleNamespace(_unified_kv=False), enable_hierarchical_cache=False)
+validate_decode_radix_cache(model_config=SimpleNamespace(), is_hybrid_swa=False, **facts)
+try:
+    validate_decode_radix_cache(model_config=SimpleNamespace(is_deepseek_v4_arch=True), is_hybrid_swa=True, **facts)
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_the_pinned_engine_itself_refuses_that_for_v4():
+    command = [sys.executable, "-W", "ignore", "-c", REFUSED]
+    done = subprocess.run(command, env=os.environ | cpu.environment(), capture_output=True, text=True, check=False)
+    assert "with DeepSeek-V4 requires the unified KV layout" in done.stdout, done.stderr[-600:]
 
 
 @pytest.mark.parametrize("farthest, level", [("PIX", "PIX"), ("PHB", "PHB"), ("NODE", "PHB"), ("SYS", "SYS")])
