@@ -90,8 +90,9 @@ def bytes_per_token(model: ModelReport, tp_size: int) -> float | None:
     if window and windows:
         v4 = model.attention.kind == "V4-compressed"
         if v4:
-            row = windows / window / model.layers
-            size += v4_filling(model, row) + V4_WINDOW_RATIO * (paged(row, V4_PAGE) * model.layers + v4_state(model))
+            layers = max(1, sum(model.attention.layers.values()))
+            row = windows / window / layers
+            size += v4_filling(model, row) + V4_WINDOW_RATIO * (paged(row, V4_PAGE) * layers + v4_state(model))
         else:
             size += DEFAULT_WINDOW_RATIO * windows / window
     return size if cache.replicated else size / sharing(model, tp_size)
