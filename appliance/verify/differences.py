@@ -1,4 +1,4 @@
-"""What differs between two file trees: by file and first differing byte, and in detail where diffoscope is installed."""
+"""What differs between two file trees: by file and first byte, and in detail where diffoscope is installed."""
 
 import os
 import shutil

@@ -11,8 +11,6 @@ from tests.helpers.nix_packages import PROJECT, output
 PARTS = ["flake.nix", "flake.lock", "nix", "pkgs", "appliance", "pyproject.toml", "README.md"]
 VERBS = {"deploy", "recon", "plan", "bench", "verify", "demo"}
 
-needs_module = pytest.mark.skipif(not (PROJECT / "nix/template").exists(), reason="nix/modules is not here")
-
 
 @pytest.fixture(scope="module")
 def flake(tmp_path_factory) -> Path:
@@ -48,7 +46,6 @@ def test_the_only_input_is_nixpkgs():
     assert set(lock["nodes"]["nixpkgs"]["locked"]) == {"lastModified", "narHash", "owner", "repo", "rev", "type"}
 
 
-@needs_module
 def test_outputs_are_where_convention_has_them(flake, over_stub):
     shown = json.loads(output("nix", "flake", "show", "--json", *over_stub, f"path:{flake}"))
     assert set(shown["apps"]["x86_64-linux"]) == VERBS
@@ -59,7 +56,6 @@ def test_outputs_are_where_convention_has_them(flake, over_stub):
     assert {"checks", "devShells", "formatter"} <= set(shown)
 
 
-@needs_module
 def test_every_output_evaluates(flake, over_stub):
     output("nix", "flake", "check", "--no-build", *over_stub, f"path:{flake}")
 
