@@ -30,7 +30,8 @@ def identity(plan_file: Path, as_json: bool) -> None:
 
 @command.command()
 @plan_argument
-def serving(plan_file: Path) -> None:
+@json_option
+def serving(plan_file: Path, as_json: bool) -> None:
     """Ask PLAN's front door for one completion."""
     import asyncio
 
@@ -39,7 +40,8 @@ def serving(plan_file: Path) -> None:
     plan = Plan.read(plan_file)
     wrong = asyncio.run(completes(plan))
     evidence = f"{plan.endpoint()}: {wrong or 'every token that was asked for'}"
-    finish([Check(name="a completion through the front door", passed=wrong is None, evidence=evidence)])
+    check = Check(name="a completion through the front door", passed=wrong is None, evidence=evidence)
+    finish([check], plan.identity(), as_json)
 
 
 @command.command()
