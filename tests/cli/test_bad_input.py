@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from tests.helpers.cli import appliance, refused
+from tests.helpers.ports import free_range
 
 pytestmark = pytest.mark.usefixtures("leaves_nothing")
 
@@ -79,9 +80,13 @@ def test_a_state_directory_that_cannot_be_written(plan_file, options):
 
 
 def test_the_demo_refuses_before_it_starts_anything(tmp_path, state_dir):
-    line = refused("demo", "--cache-dir", "/proc/no", "--state-dir", state_dir)
+    ports = [
+        "--base-port",
+        free_range().base,
+    ]  # the ports are looked at first, and another demo may hold the usual ones
+    line = refused("demo", "--cache-dir", "/proc/no", "--state-dir", state_dir, *ports)
     assert line.startswith("cache directory /proc/no: cannot be written")
-    assert refused("demo", "--cache-dir", tmp_path / "c", "--state-dir", "/proc/no").startswith(
+    assert refused("demo", "--cache-dir", tmp_path / "c", "--state-dir", "/proc/no", *ports).startswith(
         "state directory /proc/no: cannot be written"
     )
 
