@@ -83,7 +83,7 @@ def test_the_demo_refuses_before_it_starts_anything(tmp_path, state_dir):
     ports = [
         "--base-port",
         free_range().base,
-    ]  # the ports are looked at first, and another demo may hold the usual ones
+    ]  # looked at first; another demo may hold the usual ones
     line = refused("demo", "--cache-dir", "/proc/no", "--state-dir", state_dir, *ports)
     assert line.startswith("cache directory /proc/no: cannot be written")
     assert refused("demo", "--cache-dir", tmp_path / "c", "--state-dir", "/proc/no", *ports).startswith(
