@@ -1,6 +1,7 @@
 """`appliance recon [all|model|engine|machine]`"""
 
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -69,6 +70,11 @@ def command(
                 recon_engine.show(recon_engine.read(arch, family, model), as_json)
             else:
                 recon_all.show(recon_all.read(machine, model, arch, family), as_json)
+        except KeyboardInterrupt:
+            end_all()
+            click.echo("interrupted", err=True)
+            # threads that wait in compiled code for a hub or a driver may crash the interpreter's own way out
+            os._exit(130)
         except BaseException:
             end_all()  # threads that are left behind must leave no process behind
             raise
