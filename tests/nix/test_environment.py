@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from tests.helpers.nix_packages import CANNOT_BRING_UP, NIX_ENVIRONMENT, in_nix_environment, output
+from tests.helpers.nix_environment import CANNOT_BRING_UP, NIX_ENVIRONMENT, in_nix_environment
+from tests.helpers.nix_packages import output
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import nix_packages
+from tests.helpers import nix_environment, nix_packages
 from tests.helpers.nix_packages import PATCHELF, PROJECT, bring_wheels, closure, source
 
 BUILD = ["build", "pyproject-hooks", "packaging", "setuptools"]
@@ -37,5 +37,5 @@ def verify_rebuild(*words: str | Path) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "appliance", "verify", "rebuild", "--json", "--within", "tools/nix-environment"]
     return subprocess.run(
         [*command, *map(str, words)],
-        capture_output=True, text=True, cwd=PROJECT, env=nix_packages.environment(), timeout=900, check=False,
+        capture_output=True, text=True, cwd=PROJECT, env=nix_environment.environment(), timeout=900, check=False,
     )  # fmt: skip

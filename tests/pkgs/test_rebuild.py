@@ -2,7 +2,7 @@
 
 import json
 
-from tests.helpers.nix_packages import PROJECT, in_nix_environment
+from tests.helpers.nix_environment import PROJECT, in_nix_environment
 from tests.pkgs.conftest import verify_rebuild
 
 EXPECTED = {"appliance", "appliance-environment", "cuda-compiler", "kernels"}
