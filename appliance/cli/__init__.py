@@ -15,11 +15,14 @@ VERBS = {
     "down": "Stop what `up` runs.",
     "status": "Show what `up` runs.",
     "launch": "Become one worker of a plan (exec).",
+    "deploy": "Bring hosts to a plan, and back when the service is ill.",
     "verify": "Prove that what runs is what was planned, and right.",
     "bench": "Measure side by side, with provenance.",
     "demo": "Prefill and decode on this machine, end to end, with a tiny model.",
     "schema": "Print the JSON Schema of a document.",
 }
+HIDDEN = ["deploy-host"]
+"""What one part of the appliance asks of another on a host."""
 
 
 class LazyGroup(click.Group):
@@ -29,9 +32,9 @@ class LazyGroup(click.Group):
         return list(VERBS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
+        if name not in VERBS and name not in HIDDEN:
             return None
-        return importlib.import_module(f"appliance.cli.{name}").command
+        return importlib.import_module(f"appliance.cli.{name.replace('-', '_')}").command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -2,6 +2,7 @@
 
 from appliance.documents.base import Document, Part, write_whole
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
+from appliance.documents.deploy import DeployHistory, DeployJournal, DeployRecord, DeployRequest, DeployState
 from appliance.documents.engine import (
     ArchGate,
     Binary,
@@ -46,6 +47,11 @@ DOCUMENTS: dict[str, type[Document]] = {
         RunState,
         Status,
         Verification,
+        DeployRequest,
+        DeployJournal,
+        DeployRecord,
+        DeployHistory,
+        DeployState,
     )
 }
 
@@ -58,6 +64,11 @@ __all__ = [
     "Check",
     "CostedTopology",
     "CostedWorker",
+    "DeployHistory",
+    "DeployJournal",
+    "DeployRecord",
+    "DeployRequest",
+    "DeployState",
     "Distribution",
     "Document",
     "EngineReport",
