@@ -2,7 +2,14 @@
 
 from appliance.documents.base import Document, Part, write_whole
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
-from appliance.documents.deploy import DeployHistory, DeployJournal, DeployRecord, DeployRequest, DeployState
+from appliance.documents.deploy import (
+    DeployChanges,
+    DeployHistory,
+    DeployJournal,
+    DeployRecord,
+    DeployRequest,
+    DeployState,
+)
 from appliance.documents.engine import (
     ArchGate,
     Binary,
@@ -47,6 +54,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         RunState,
         Status,
         Verification,
+        DeployChanges,
         DeployRequest,
         DeployJournal,
         DeployRecord,
@@ -64,6 +72,7 @@ __all__ = [
     "Check",
     "CostedTopology",
     "CostedWorker",
+    "DeployChanges",
     "DeployHistory",
     "DeployJournal",
     "DeployRecord",

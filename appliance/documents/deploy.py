@@ -152,6 +152,8 @@ class DeployRecord(Document):
     failure: DeployFailure | None = None
     golden: GoldenRecord | None = None
     output_tokens_per_s: float | None = None
+    down_s: float | None = None
+    """From the stop of what served before until the new generation had passed the gate; null: it never did."""
     stopped: list[RememberedService] = []
     """Services that gave way, as they were before."""
 
@@ -181,3 +183,41 @@ class DeployState(Document):
     """Who holds the lock: a deploy is going on."""
     journal: DeployJournal | None = None
     """Of the deploy that goes on, or of the last one."""
+
+
+class StorePart(Part):
+    """A store path of a closure."""
+
+    path: StorePath
+    bytes: int
+
+
+class DeployChanges(Document):
+    """What a deploy would change on a host, as far as that is known before it."""
+
+    KIND: ClassVar[str] = "DeployChanges"
+    kind: Literal["DeployChanges"] = "DeployChanges"
+    host: str
+    host_kind: Literal["nixos", "systemd"]
+    running: StorePath | None
+    generation: StorePath
+    units: dict[str, Literal["new", "changed", "removed"]]
+    arguments: list[str]
+    """What differs between the plan that runs and the new one, a line each."""
+    closure_bytes: int
+    copy_bytes: int
+    """Of the closure's store paths that the host has not, unpacked."""
+    store_free_bytes: int | None
+    stops: list[str]
+    """Services that give way."""
+    may_hold_gpus: list[str]
+    """Active services that have to do with GPUs and are not named."""
+    down_s: float | None
+    """Time without service to expect: that of the last good deploy; null: not known."""
+    down_at_most_s: float
+    problems: list[str]
+    """What preflight finds that would make the deploy fail."""
+
+    def nothing(self) -> bool:
+        """Whether the host already runs the generation."""
+        return self.running == self.generation

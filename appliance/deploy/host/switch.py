@@ -192,6 +192,7 @@ class Switch:
                 failure=journal.failure,
                 golden=journal.measured.golden,
                 output_tokens_per_s=journal.measured.output_tokens_per_s,
+                down_s=seconds_between(journal, "stopping", "waiting"),
                 stopped=journal.remembered,
             )
         )
@@ -214,3 +215,12 @@ class Switch:
 def now() -> str:
     """The time, ISO 8601, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def seconds_between(journal: DeployJournal, first: DeployStep, then: DeployStep) -> float | None:
+    """Seconds from the first event of one step to the first of another; None where one was not reached."""
+    times = [
+        next((datetime.fromisoformat(event.time) for event in journal.events if event.step == step), None)
+        for step in (first, then)
+    ]
+    return (times[1] - times[0]).total_seconds() if None not in times else None
