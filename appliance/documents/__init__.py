@@ -16,6 +16,7 @@ from appliance.documents.bench import (
     Stamp,
     Workload,
 )
+from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
     ArchGate,
@@ -59,6 +60,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         RunRecord,
         KernelBench,
         BenchRecord,
+        Comparison,
         RunState,
         Status,
         Verification,
@@ -76,6 +78,8 @@ __all__ = [
     "Bound",
     "Cell",
     "Check",
+    "ComparedFigure",
+    "Comparison",
     "CostedTopology",
     "CostedWorker",
     "Distribution",
