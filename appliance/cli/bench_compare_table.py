@@ -1,11 +1,13 @@
 """A Comparison as a table."""
 
+from itertools import groupby
+
 from rich.console import Console
 from rich.table import Table
 
 from appliance.documents import ComparedFigure, Comparison
 
-COLUMNS = ["topology", "workload", "figure", "before", "after", "change", "by chance", ""]
+COLUMNS = ["figure", "before", "after", "change", "by chance", ""]
 
 
 def show(console: Console, comparison: Comparison, everything: bool) -> None:
@@ -15,11 +17,14 @@ def show(console: Console, comparison: Comparison, everything: bool) -> None:
     for line in comparison.unlike:
         console.print(f"UNLIKE  {line}")
     shown = [figure for figure in comparison.figures if everything or figure.verdict in ("better", "worse")]
-    table = Table(*COLUMNS, box=None, pad_edge=False)
-    for figure in shown:
-        table.add_row(*row(figure))
-    if shown:
+    for (topology, _), figures in groupby(shown, key=lambda figure: (figure.topology, figure.workload.key())):
+        each = list(figures)
+        console.print(f"\n{topology}: {each[0].workload.words()}")
+        table = Table(*COLUMNS, box=None, pad_edge=False)
+        for figure in each:
+            table.add_row(*row(figure))
         console.print(table)
+    console.print()
     same = sum(figure.verdict == "same" for figure in comparison.figures)
     once = sum(figure.verdict == "not comparable" for figure in comparison.figures)
     console.print(f"{same} of {len(comparison.figures)} figures do not differ beyond their noise; {comparison.test}")
@@ -36,8 +41,6 @@ def show(console: Console, comparison: Comparison, everything: bool) -> None:
 def row(figure: ComparedFigure) -> list[str]:
     """A figure as the texts of its row, in the order of COLUMNS."""
     return [
-        figure.topology,
-        figure.workload.words(),
         figure.figure,
         f"{figure.before:.4g} {figure.unit}",
         f"{figure.after:.4g} {figure.unit}",
