@@ -75,3 +75,7 @@ def test_where_sharing_is_the_point_cached_tokens_are_only_recorded(name):
 
 def test_a_chat_templates_tokens_are_no_flattery():
     require_uncached(PLAIN, found().model_copy(update={"cached_tokens": 4 * 20}), None)
+
+
+def test_a_vocabulary_of_bytes_makes_prompts_that_begin_alike():
+    require_uncached(PLAIN, found().model_copy(update={"cached_tokens": 400}), 258)
