@@ -1,6 +1,22 @@
 """The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
 
 from appliance.documents.base import Document, Part, write_whole
+from appliance.documents.bench import (
+    Asked,
+    BenchedTopology,
+    BenchRecord,
+    Cell,
+    Distribution,
+    Figure,
+    KvTransfers,
+    LimitShare,
+    Repetition,
+    RoleThroughput,
+    Slo,
+    Stamp,
+    Workload,
+)
+from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.deploy import (
     DeployChanges,
@@ -32,7 +48,7 @@ from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, 
 from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
 from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.recon import Recon
-from appliance.documents.run import Distribution, RunRecord, ServeCell
+from appliance.documents.run import RunRecord
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
 from appliance.documents.verification import Check, Verification
 
@@ -51,6 +67,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         RebuildReport,
         RunRecord,
         KernelBench,
+        BenchRecord,
+        Comparison,
         RunState,
         Status,
         Verification,
@@ -66,10 +84,16 @@ DOCUMENTS: dict[str, type[Document]] = {
 __all__ = [
     "DOCUMENTS",
     "ArchGate",
+    "Asked",
+    "BenchRecord",
     "BenchedGpu",
+    "BenchedTopology",
     "Binary",
     "Bound",
+    "Cell",
     "Check",
+    "ComparedFigure",
+    "Comparison",
     "CostedTopology",
     "CostedWorker",
     "DeployChanges",
@@ -81,6 +105,7 @@ __all__ = [
     "Distribution",
     "Document",
     "EngineReport",
+    "Figure",
     "Finding",
     "Findings",
     "ForcedSetting",
@@ -92,6 +117,8 @@ __all__ = [
     "KernelLimit",
     "KernelStep",
     "KernelTime",
+    "KvTransfers",
+    "LimitShare",
     "Link",
     "MachineReport",
     "Measure",
@@ -115,17 +142,21 @@ __all__ = [
     "RebuiltPart",
     "Recon",
     "RecordedPart",
+    "Repetition",
+    "RoleThroughput",
     "Router",
     "RuleResult",
     "RunRecord",
     "RunState",
-    "ServeCell",
     "ServerOption",
+    "Slo",
+    "Stamp",
     "Status",
     "Tool",
     "TransferBackend",
     "TransportModule",
     "Verification",
     "Worker",
+    "Workload",
     "write_whole",
 ]
