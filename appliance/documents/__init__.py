@@ -17,6 +17,7 @@ from appliance.documents.bench import (
     Workload,
 )
 from appliance.documents.compare import ComparedFigure, Comparison
+from appliance.documents.checkpoint import CheckpointManifest, FetchOutlook, ManifestFile
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
     ArchGate,
@@ -57,6 +58,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         GoldenRecord,
         RebuildRecord,
         RebuildReport,
+        CheckpointManifest,
+        FetchOutlook,
         RunRecord,
         KernelBench,
         BenchRecord,
@@ -78,6 +81,7 @@ __all__ = [
     "Bound",
     "Cell",
     "Check",
+    "CheckpointManifest",
     "ComparedFigure",
     "Comparison",
     "CostedTopology",
@@ -86,6 +90,7 @@ __all__ = [
     "Document",
     "EngineReport",
     "Figure",
+    "FetchOutlook",
     "Finding",
     "Findings",
     "ForcedSetting",
@@ -101,6 +106,7 @@ __all__ = [
     "LimitShare",
     "Link",
     "MachineReport",
+    "ManifestFile",
     "Measure",
     "Microseconds",
     "ModelReport",
