@@ -195,11 +195,12 @@ class CdnHandler(Handler):
     host = "cdn"
 
 
-def serve(hub: Hub) -> list[ThreadingHTTPServer]:
-    """Serve `hub` on two ports of its own, the second under another name; returns the servers, to be shut down."""
+def serve(hub: Hub, port: int = 0) -> list[ThreadingHTTPServer]:
+    """Serve `hub` at `port` (0: a free one) and at a free one, the second under another name; returns the servers, to be shut down."""
     servers = []
     for handler, name in ((Handler, "127.0.0.1"), (CdnHandler, "localhost")):
-        server = ThreadingHTTPServer(("127.0.0.1", 0), type(handler.__name__, (handler,), {"hub": hub}))
+        address = ("127.0.0.1", port if handler is Handler else 0)
+        server = ThreadingHTTPServer(address, type(handler.__name__, (handler,), {"hub": hub}))
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         servers.append(server)
