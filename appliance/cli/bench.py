@@ -8,6 +8,7 @@ BENCHMARKS = {
     "serve": "Topologies under load, side by side on this machine.",
     "kernels": "Our kernels beside those of others.",
     "compare": "Two or more records: what differs beyond its noise.",
+    "report": "Records as one HTML page.",
 }
 
 

@@ -17,6 +17,7 @@ from appliance.documents.bench import (
     Workload,
 )
 from appliance.documents.compare import ComparedFigure, Comparison
+from appliance.documents.checkpoint import CheckpointManifest, FetchOutlook, ManifestFile
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.deploy import (
     DeployChanges,
@@ -65,6 +66,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         GoldenRecord,
         RebuildRecord,
         RebuildReport,
+        CheckpointManifest,
+        FetchOutlook,
         RunRecord,
         KernelBench,
         BenchRecord,
@@ -92,6 +95,7 @@ __all__ = [
     "Bound",
     "Cell",
     "Check",
+    "CheckpointManifest",
     "ComparedFigure",
     "Comparison",
     "CostedTopology",
@@ -106,6 +110,7 @@ __all__ = [
     "Document",
     "EngineReport",
     "Figure",
+    "FetchOutlook",
     "Finding",
     "Findings",
     "ForcedSetting",
@@ -121,6 +126,7 @@ __all__ = [
     "LimitShare",
     "Link",
     "MachineReport",
+    "ManifestFile",
     "Measure",
     "Microseconds",
     "ModelReport",
