@@ -22,7 +22,7 @@ NIX = """\
 #!/bin/sh
 lib=/srv/nix-root/usr/lib/x86_64-linux-gnu
 exec $lib/ld-linux-x86-64.so.2 --argv0 $(basename "$0") --library-path $lib:$lib/systemd \\
-    /srv/nix-root/usr/bin/nix "$@"
+    /srv/nix-root/usr/bin/nix "$@" --option build-hook ''
 """
 NIX_CONF = """\
 experimental-features = nix-command flakes
@@ -66,6 +66,8 @@ Host *
     LogLevel ERROR
 """
 SETTLED_S = 60.0
+FIRST, MOST = 11, 8
+"""Number of the first host, which is the last part of its address; how many there may be."""
 
 
 class Network:
@@ -103,10 +105,11 @@ class Network:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def host(self, name: str) -> "Host":
-        """A new host, booted."""
-        host = Host(self, name, f"10.77.0.{len(self.hosts) + 11}")
-        self.hosts[name] = host
+    def host(self) -> "Host":
+        """A new host, booted. All of them know each other by name and key."""
+        number = FIRST + len(self.hosts)
+        host = Host(self, f"host{number}", f"10.77.0.{number}")
+        self.hosts[host.name] = host
         blob = " ".join((self.folder / "host_key.pub").read_text().split()[:2])
         lines = [f"{host.address},{host.name} {blob}\n" for host in self.hosts.values()]
         (self.folder / "known_hosts").write_text("".join(lines))
@@ -136,6 +139,12 @@ class Host:
     def _furnish(self) -> None:
         key = self.network.folder
         self.write("/etc/ssh/test_config", SSHD_CONFIG)
+        self.write("/root/.ssh/config", "Host *\n  User root\n  IdentityFile /root/.ssh/test_key\n  LogLevel ERROR\n", 0o600)
+        self.write("/root/.ssh/test_key", (key / "user_key").read_text(), 0o600)
+        blob = " ".join((key / "host_key.pub").read_text().split()[:2])
+        names = [(f"host{number}", f"10.77.0.{number}") for number in range(FIRST, FIRST + MOST)]
+        self.write("/root/.ssh/known_hosts", "".join(f"{name},{address} {blob}\n" for name, address in names))
+        self.write("/etc/hosts", "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in names))
         self.write("/etc/ssh/test_host_key", (key / "host_key").read_text(), 0o600)
         self.write("/etc/ssh/test_keys", (key / "user_key.pub").read_text())
         self.write("/etc/systemd/system/test-sshd.service", SSHD.format(address=self.address))
@@ -207,7 +216,7 @@ class Host:
     def ssh(self, script: str, text: str | None = None, timeout_s: float = 120) -> str:
         """The same, which has to succeed; its output."""
         done = self.try_ssh(script, text, timeout_s)
-        assert done.returncode == 0, f"{script}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode == 0, f"{script}: {done.returncode}\n{done.stdout}{done.stderr[-3000:]}"
         return done.stdout
 
 
