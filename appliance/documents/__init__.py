@@ -41,7 +41,7 @@ from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
 from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.recon import Recon
 from appliance.documents.run import RunRecord
-from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
+from appliance.documents.run_state import GpuNow, Phase, ProcessState, ProcessStatus, RunState, Status, WorkerLoad
 from appliance.documents.verification import Check, Verification
 
 DOCUMENTS: dict[str, type[Document]] = {
@@ -92,6 +92,7 @@ __all__ = [
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
+    "GpuNow",
     "KernelBench",
     "KernelCase",
     "KernelLimit",
@@ -137,6 +138,7 @@ __all__ = [
     "TransportModule",
     "Verification",
     "Worker",
+    "WorkerLoad",
     "Workload",
     "write_whole",
 ]
