@@ -12,6 +12,8 @@ from appliance.documents import ProfiledGpu
 WARP = 32
 REGISTERS_AT_ONCE = 256
 """Registers are given to a warp in units of this many."""
+QUARTERS = 4
+"""Of an SM: a warp's registers lie in one of them."""
 SHARED_AT_ONCE, SHARED_OF_SYSTEM = 128, 1024
 """Bytes: shared memory is given in such units, and the system takes as much of each block's (8.0 and newer)."""
 BLOCKS_PER_SM = {
@@ -31,7 +33,7 @@ def blocks_per_sm(gpu: ProfiledGpu, threads: int, registers: int | None, shared_
     warps = ceil(threads / WARP)
     by_threads = gpu.threads_per_sm // (warps * WARP)
     per_warp = ceil(registers * WARP / REGISTERS_AT_ONCE) * REGISTERS_AT_ONCE
-    by_registers = gpu.registers_per_sm // per_warp // warps if per_warp else most
+    by_registers = gpu.registers_per_sm // QUARTERS // per_warp * QUARTERS // warps if per_warp else most
     shared = ceil(shared_bytes / SHARED_AT_ONCE) * SHARED_AT_ONCE + SHARED_OF_SYSTEM
     return min(most, by_threads, by_registers, gpu.shared_bytes_per_sm // shared)
 
