@@ -5,6 +5,7 @@ json's own decoder reads each event; only the frame around them is followed here
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ LONGEST = 16 << 20
 """Characters of one value: longer ones are no part of a profiler's trace."""
 GZIP = b"\x1f\x8b"
 EVENTS = "traceEvents"
+NUMBER = "-0123456789"
+NUMBERS = re.compile(r"[-+0-9.eE]*")
+WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+ESCAPE = len("\\uD83D\\uDE00")
 EXPECTED = "expected a trace as torch.profiler writes it (.json or .json.gz)"
 
 
@@ -85,22 +90,28 @@ class Scanner:
     def value(self) -> Any:
         """The next value. Raises NotATrace, CutShort."""
         first = self.peek()
+        if first == "":
+            raise CutShort
         while True:
             try:
                 found, end = self._decoder.raw_decode(self._text, self._at)
-                if end < len(self._text) or self._ended or first in '{["':  # a number may go on in the next chunk
+            except RecursionError:
+                raise NotATrace("not JSON") from None
+            except ValueError as error:
+                cut = is_cut(error, self._text)
+            else:
+                # a number may go on in what has not been read yet
+                cut = first in NUMBER and NUMBERS.match(self._text, self._at).end() == len(self._text)
+                if not cut:
                     self._at = end
                     return found
-                problem = None
-            except (ValueError, RecursionError) as error:
-                problem = error
-            if first not in '{["-0123456789tfnIN' or isinstance(problem, RecursionError):
+            if not cut:
                 raise NotATrace("not JSON")
-            held = len(self._text) - self._at
             if self._ended:
-                raise CutShort if problem is None or is_at_end(problem, self._text) else NotATrace("not JSON")
+                raise CutShort
+            held = len(self._text) - self._at
             if held > LONGEST:
-                raise NotATrace(f"a value of more than {LONGEST >> 20} million characters, or not JSON")
+                raise NotATrace(f"a value of more than {LONGEST} characters")
             self._fill(max(CHUNK, held))
 
     def _fill(self, count: int) -> None:
@@ -109,18 +120,27 @@ class Scanner:
         self._text, self._at = self._text[self._at :] + more, 0
 
 
-def is_at_end(problem: Exception, text: str) -> bool:
-    """Whether the decoder stopped because the text did: at its last characters, or within a string."""
+def is_cut(problem: ValueError, text: str) -> bool:
+    """Whether the decoder stopped because the text did: at its end, within a string, an escape, a word or a number."""
     if not isinstance(problem, json.JSONDecodeError):
         return False
-    return problem.pos >= len(text) - len("-Infinity") or problem.msg.startswith("Unterminated string")
+    rest = text[problem.pos :].strip()
+    in_text = problem.msg.startswith("Unterminated string") or (
+        problem.msg.startswith("Invalid \\") and len(rest) < ESCAPE
+    )
+    in_word = any(word.startswith(rest) for word in WORDS)  # also where nothing is left
+    return in_text or in_word or NUMBERS.fullmatch(rest) is not None
 
 
 def members(scanner: Scanner) -> Iterator[tuple[str, Any]]:
     """What read() yields, from an object with traceEvents or from a bare list of events."""
-    if scanner.peek() == "[":
-        yield from events(scanner)
-        return
+    yield from events(scanner) if scanner.peek() == "[" else members_of_object(scanner)
+    if scanner.peek() != "":  # reading to the end also checks the sum of a compressed file
+        raise NotATrace("more text after the end of the trace")
+
+
+def members_of_object(scanner: Scanner) -> Iterator[tuple[str, Any]]:
+    """(name, value) of each member, and each event of traceEvents."""
     scanner.take("{")
     seen = False
     while scanner.peek() != "}":
@@ -133,6 +153,7 @@ def members(scanner: Scanner) -> Iterator[tuple[str, Any]]:
             yield str(name), scanner.value()
         if scanner.peek() != "}":
             scanner.take(",")
+    scanner.take("}")
     if not seen:
         raise NotATrace(f"no {EVENTS} in it")
 

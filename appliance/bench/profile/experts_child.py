@@ -33,8 +33,8 @@ def counts_of(path: Path):
     return counts
 
 
-def main(path: Path, counted_by: int, ranks: list[int]) -> None:
-    """Print the load of the dump at `path`: see ExpertLoad."""
+def load_of(path: Path, counted_by: int, ranks: list[int]) -> dict:
+    """The fields of an ExpertLoad from the dump at `path`. Exits with one line."""
     counts = counts_of(path) // counted_by
     experts = counts.shape[2]
     if unfit := [count for count in ranks if experts % count]:
@@ -42,7 +42,7 @@ def main(path: Path, counted_by: int, ranks: list[int]) -> None:
     ranks = ranks or [count for count in (2, 4, 8) if experts % count == 0]
     half = len(counts) // 2
     earlier, later = (counts[:half], counts[half:]) if half else (counts, counts)
-    load = {
+    return {
         "file": path.name,
         "passes": len(counts),
         "evaluated_passes": len(later),
@@ -54,8 +54,7 @@ def main(path: Path, counted_by: int, ranks: list[int]) -> None:
         "batches": batches(counts, ranks[0]) if ranks else [],
         "limits": LIMITS,
     }
-    print(json.dumps(load))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), [int(word) for word in sys.argv[3:]])
+    print(json.dumps(load_of(Path(sys.argv[1]), int(sys.argv[2]), [int(word) for word in sys.argv[3:]])))
