@@ -9,6 +9,7 @@ BENCHMARKS = {
     "kernels": "Our kernels beside those of others.",
     "profile": "Where the time of a few decode steps goes, and how evenly experts are loaded.",
     "compare": "Two or more records: what differs beyond its noise.",
+    "report": "Records as one HTML page.",
 }
 
 

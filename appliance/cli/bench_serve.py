@@ -131,7 +131,7 @@ def command(
         requests_each=requests_each,
         slo=Slo(ttft_ms=slo_ttft, tpot_ms=slo_tpot) if slo_ttft is not None else None,
     )
-    asked, left_out = workloads(matrix, context_of(plans, found))
+    asked, left_out = workloads(matrix, context_of(plans, found), found.model.vocab_size)
     if not asked:
         raise InputError(f"nothing to measure: {'; '.join(left_out)}")
     if earlier is not None:

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 
 from appliance.bench.serve.energy import energy_j
+from appliance.bench.serve.matrix import BYTES
 from appliance.documents import Distribution, KvTransfers, Plan, Repetition, Workload
 from appliance.engines.sglang.client import SglangClient
 from appliance.engines.sglang.load import load, long_requests
@@ -15,8 +16,6 @@ from appliance.errors import CheckFailed
 IDLE_PATIENCE_S = 60.0
 CACHED_SHARE, CACHED_TOKENS = 0.05, 64
 """What a prefix cache may have given: such a share of the input, or so many tokens a request (a chat template's)."""
-BYTES = 1000
-"""Vocabularies below this are of single bytes and a few markers."""
 LONG_OUTPUT = 16
 """Output of the long requests in tail isolation: they are there for their prefill."""
 
