@@ -38,6 +38,20 @@ from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, Pcie
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
+from appliance.documents.profile import (
+    BatchLoad,
+    ClassTime,
+    CopyTime,
+    ExpertLoad,
+    Gaps,
+    LayerLoad,
+    Placement,
+    ProfiledGpu,
+    ProfiledKernel,
+    ProfileReport,
+    StepCount,
+    TraceProfile,
+)
 from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.recon import Recon
 from appliance.documents.run import RunRecord
@@ -61,6 +75,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         KernelBench,
         BenchRecord,
         Comparison,
+        ProfileReport,
         RunState,
         Status,
         Verification,
@@ -68,9 +83,9 @@ DOCUMENTS: dict[str, type[Document]] = {
 }
 
 __all__ = [
-    "DOCUMENTS",
     "ArchGate",
     "Asked",
+    "BatchLoad",
     "BenchRecord",
     "BenchedGpu",
     "BenchedTopology",
@@ -78,17 +93,22 @@ __all__ = [
     "Bound",
     "Cell",
     "Check",
+    "ClassTime",
     "ComparedFigure",
     "Comparison",
+    "CopyTime",
     "CostedTopology",
     "CostedWorker",
+    "DOCUMENTS",
     "Distribution",
     "Document",
     "EngineReport",
+    "ExpertLoad",
     "Figure",
     "Finding",
     "Findings",
     "ForcedSetting",
+    "Gaps",
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
@@ -99,6 +119,7 @@ __all__ = [
     "KernelStep",
     "KernelTime",
     "KvTransfers",
+    "LayerLoad",
     "LimitShare",
     "Link",
     "MachineReport",
@@ -110,6 +131,7 @@ __all__ = [
     "PcieLink",
     "Phase",
     "Pin",
+    "Placement",
     "Plan",
     "PlannedEngine",
     "PlannedModel",
@@ -117,6 +139,9 @@ __all__ = [
     "ProbeResult",
     "ProcessState",
     "ProcessStatus",
+    "ProfileReport",
+    "ProfiledGpu",
+    "ProfiledKernel",
     "RankMemory",
     "RebuildRecord",
     "RebuildReport",
@@ -133,7 +158,9 @@ __all__ = [
     "Slo",
     "Stamp",
     "Status",
+    "StepCount",
     "Tool",
+    "TraceProfile",
     "TransferBackend",
     "TransportModule",
     "Verification",
