@@ -16,8 +16,8 @@ from appliance.documents.bench import (
     Stamp,
     Workload,
 )
-from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.checkpoint import CheckpointManifest, FetchOutlook, ManifestFile
+from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
     ArchGate,
