@@ -61,3 +61,21 @@ def test_a_file_of_another_kind_is_refused(records, tmp_path):
     other.write_text('{"kind": "Plan"}')
     done = appliance("bench", "compare", records[0], other)
     assert done.returncode == 2 and "kind is 'Plan'; expected 'BenchRecord'" in done.stderr
+
+
+def test_a_report_is_one_file_and_its_pictures_are_others(records, tmp_path):
+    done = appliance("bench", "report", *records, "--output", tmp_path / "r.html", "--svg", tmp_path / "svg")
+    assert done.returncode == 0, done.stderr
+    assert "SIMULATED" in (tmp_path / "r.html").read_text()
+    assert len(list((tmp_path / "svg").glob("run-[12]-*.svg"))) == 14
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [("{", "not JSON"), ('{"kind": "Plan"}', "kind is 'Plan'; expected BenchRecord"), ("[]", "kind is None; expected")],
+)
+def test_what_is_no_record_is_refused_and_nothing_is_written(text, words, tmp_path):
+    (tmp_path / "other.json").write_text(text)
+    done = appliance("bench", "report", tmp_path / "other.json", "--output", tmp_path / "r.html")
+    assert done.returncode == 2 and words in done.stderr
+    assert not (tmp_path / "r.html").exists()
