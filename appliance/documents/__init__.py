@@ -16,6 +16,7 @@ from appliance.documents.bench import (
     Stamp,
     Workload,
 )
+from appliance.documents.checkpoint import CheckpointManifest, FetchOutlook, ManifestFile
 from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
@@ -71,6 +72,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         GoldenRecord,
         RebuildRecord,
         RebuildReport,
+        CheckpointManifest,
+        FetchOutlook,
         RunRecord,
         KernelBench,
         BenchRecord,
@@ -94,6 +97,7 @@ __all__ = [
     "Cell",
     "Check",
     "ClassTime",
+    "CheckpointManifest",
     "ComparedFigure",
     "Comparison",
     "CopyTime",
@@ -105,6 +109,7 @@ __all__ = [
     "EngineReport",
     "ExpertLoad",
     "Figure",
+    "FetchOutlook",
     "Finding",
     "Findings",
     "ForcedSetting",
@@ -123,6 +128,7 @@ __all__ = [
     "LimitShare",
     "Link",
     "MachineReport",
+    "ManifestFile",
     "Measure",
     "Microseconds",
     "ModelReport",
