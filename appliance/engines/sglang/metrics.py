@@ -31,6 +31,8 @@ class WorkerMetrics:
     kv_speed_gb_s: float = 0.0
     """Sum of the engine's readings, of `kv_speeds` transfers."""
     kv_speeds: int = 0
+    requests: int = 0
+    """Requests that came to an end; probes of its health are not among them."""
     busy: int = 0
     """Requests that run or wait in any queue, now."""
 
@@ -82,5 +84,6 @@ def parse(text: str) -> WorkerMetrics:
         kv_latency_ms=wanted.get("sglang:kv_transfer_latency_ms_sum", 0.0),
         kv_speed_gb_s=wanted.get("sglang:kv_transfer_speed_gb_s_sum", 0.0),
         kv_speeds=total("kv_transfer_speed_gb_s_count"),
+        requests=total("num_requests_total"),
         busy=sum(total(name) for name in BUSY),
     )
