@@ -70,7 +70,8 @@ def test_what_spoils_figures_is_caught(run, monkeypatch):
     up = run("single")
     plan = up.plan()
 
-    other_plan = plan.model_copy(update={"workers": [plan.workers[0].model_copy(update={"args": ["--page-size", "7"]})]})
+    worker = plan.workers[0].model_copy(update={"args": ["--page-size", "7"]})
+    other_plan = plan.model_copy(update={"workers": [worker]})
     require_planned(plan)
     with pytest.raises(CheckFailed, match="identity of .*page.size"):
         require_planned(other_plan)
