@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from appliance.bench.serve.rounds import Turn
@@ -66,6 +66,7 @@ TEXT = simulated_record(topologies=("single",)).to_json()
 
 
 @settings(deadline=None, max_examples=60)
+@example(TEXT.index('"max_restarts"') + 1, "")  # a field of a part that stands in a map
 @given(st.integers(0, len(TEXT) - 1), st.text(max_size=4))
 def test_a_damaged_record_is_one_line_or_still_a_record(place, put):
     """A record whose text was changed anywhere, as by a disk or an editor."""
