@@ -17,7 +17,7 @@ Type=oneshot
 WorkingDirectory={project}
 ExecStart={python} -m appliance bench serve --transient --model {model} --topology single --mix none --concurrency 1 \
     --input 32 --output-tokens 8 --requests-each 2 --repetitions 1 --base-port {port} \
-    --state-dir {shared}/state --output {shared}/record.json
+    --state-dir /var/tmp/state --output {shared}/record.json
 StandardError=file:{shared}/login
 """
 SCRIPT = """\

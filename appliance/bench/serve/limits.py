@@ -71,6 +71,12 @@ def share(of: str, figure: Figure, limit: float, unit: str, binds: str, formula:
     )
 
 
+def per_gpu(plan: Plan, figures: dict[str, Figure]) -> float | None:
+    """Output tokens a second of the topology by all its GPUs; None without GPUs."""
+    gpus = {gpu for worker in plan.workers for gpu in worker.gpus}
+    return round(figures["output tok/s"].median / len(gpus), 2) if gpus else None
+
+
 def roles(plan: Plan, figures: dict[str, Figure]) -> list[RoleThroughput]:
     """Throughput of each role by that role's GPUs: prefill by the tokens that it computes, decode by what it writes."""
     found = []

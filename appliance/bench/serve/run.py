@@ -10,7 +10,7 @@ from pathlib import Path
 
 import appliance
 from appliance.bench.figures import figures_of
-from appliance.bench.serve.limits import limits, roles
+from appliance.bench.serve.limits import limits, per_gpu, roles
 from appliance.bench.serve.repetition import CACHED_SHARE, measure
 from appliance.bench.serve.rounds import Turn, seed_of, turns
 from appliance.bench.stamp import stamp
@@ -181,6 +181,7 @@ def cell_of(record: BenchRecord, topology: str, workload: Workload, repetitions:
         workload=workload,
         repetitions=repetitions,
         figures=figures,
+        output_tokens_per_s_per_gpu=per_gpu(plan, figures),
         roles=[] if mixed else roles(plan, figures),
         limits=[] if mixed else limits(plan, workload, figures, record.model, record.machine),
         remarks=remarks,

@@ -1,7 +1,7 @@
 import pytest
 
 from appliance.bench.figures import figures_of
-from appliance.bench.serve.limits import limits, roles
+from appliance.bench.serve.limits import limits, per_gpu, roles
 from appliance.documents import Figure, Workload
 from tests.helpers.bench_records import plan, simulated_record
 from tests.helpers.gpu_machines import rtx_machine, v4_flash
@@ -45,6 +45,10 @@ def test_a_role_is_measured_by_its_own_gpus():
     assert found["prefill"].input_tokens_per_s_per_gpu == pytest.approx(measured["computed tok/s"].median / 4, abs=0.01)
     assert found["prefill"].output_tokens_per_s_per_gpu is None
     assert found["decode"].output_tokens_per_s_per_gpu == pytest.approx(measured["output tok/s"].median / 4, abs=0.01)
+
+
+def test_a_topology_is_measured_by_all_its_gpus():
+    assert per_gpu(plan("pd"), figures("pd")) == pytest.approx(figures("pd")["output tok/s"].median / 8, abs=0.01)
 
 
 def test_what_a_prefix_cache_gave_is_no_work_of_prefill():
