@@ -34,7 +34,7 @@ def show_trace(console: Console, trace: TraceProfile, top: int) -> None:
     if trace.counts == "operators":
         device = "CPU operators: no GPU ran here"
     else:
-        device = f"{trace.gpu.name}, {trace.gpu.multiprocessors} SMs" if trace.gpu else "a GPU without a name in the trace"
+        device = f"{trace.gpu.name}, {trace.gpu.multiprocessors} SMs" if trace.gpu else "a GPU that has no name here"
     console.print(f"\n{trace.file}{rank}: {device}")
     if trace.steps:
         console.print("steps: " + ", ".join(f"{step.count} x {step.name}" for step in trace.steps[:5]))
