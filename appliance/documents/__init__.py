@@ -16,6 +16,7 @@ from appliance.documents.bench import (
     Stamp,
     Workload,
 )
+from appliance.documents.checkpoint import CheckpointManifest, FetchOutlook, ManifestFile
 from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
@@ -55,7 +56,7 @@ from appliance.documents.profile import (
 from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.recon import Recon
 from appliance.documents.run import RunRecord
-from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
+from appliance.documents.run_state import GpuNow, Phase, ProcessState, ProcessStatus, RunState, Status, WorkerLoad
 from appliance.documents.verification import Check, Verification
 
 DOCUMENTS: dict[str, type[Document]] = {
@@ -71,6 +72,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         GoldenRecord,
         RebuildRecord,
         RebuildReport,
+        CheckpointManifest,
+        FetchOutlook,
         RunRecord,
         KernelBench,
         BenchRecord,
@@ -94,6 +97,7 @@ __all__ = [
     "Cell",
     "Check",
     "ClassTime",
+    "CheckpointManifest",
     "ComparedFigure",
     "Comparison",
     "CopyTime",
@@ -105,6 +109,7 @@ __all__ = [
     "EngineReport",
     "ExpertLoad",
     "Figure",
+    "FetchOutlook",
     "Finding",
     "Findings",
     "ForcedSetting",
@@ -112,6 +117,7 @@ __all__ = [
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
+    "GpuNow",
     "KernelBench",
     "KernelCase",
     "KernelLimit",
@@ -122,6 +128,7 @@ __all__ = [
     "LimitShare",
     "Link",
     "MachineReport",
+    "ManifestFile",
     "Measure",
     "Microseconds",
     "ModelReport",
@@ -164,6 +171,7 @@ __all__ = [
     "TransportModule",
     "Verification",
     "Worker",
+    "WorkerLoad",
     "Workload",
     "write_whole",
 ]

@@ -5,11 +5,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from appliance.bench.profile.report import from_files
 from appliance.bench.report.page import pictures, report
 from appliance.documents import KernelBench
 from appliance.errors import InputError
 from tests.helpers.bench_records import simulated_record
 from tests.helpers.browser import opened
+from tests.helpers.traces import SPARSE_DECODE, decode_step, trace, write_trace
 
 KERNELS = Path(__file__).parents[3] / "docs/records/2026-12-01-indexer-logits-h200.json"
 
@@ -18,7 +20,8 @@ KERNELS = Path(__file__).parents[3] / "docs/records/2026-12-01-indexer-logits-h2
 def file(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("report") / "report.html"
     records = [simulated_record(seed=1, repetitions=5), simulated_record(seed=2, slower=1.2, repetitions=5)]
-    place.write_text(report(records, [KernelBench.read(KERNELS)], []))
+    step = write_trace(place.parent / "step.trace.json.gz", trace(decode_step()))
+    place.write_text(report(records, [KernelBench.read(KERNELS)], [from_files([step], [])]))
     return place
 
 
@@ -68,6 +71,13 @@ def test_the_numbers_behind_a_picture_can_be_taken_along(file):
         lines = Path(taken.value.path()).read_text().splitlines()
         assert lines[0] == "topology,alone TTFT p50 ms,behind TTFT p50 ms,behind TTFT p99 ms"
         assert [line.split(",")[0] for line in lines[1:]] == ["pd", "replicas", "single"]
+
+
+def test_kernels_that_leave_the_gpu_empty_are_said_aloud(file):
+    with opened(file.as_uri()) as found:
+        loud = found.page.eval_on_selector_all(".loud", "all => all.map(e => e.textContent)")
+        assert any(text.startswith(f"{SPARSE_DECODE}: 64 blocks of 188 SMs, 60.0%") for text in loud)
+        assert "SIMULATED: this trace was made up. No engine was profiled." in loud
 
 
 def test_what_is_simulated_unstamped_or_cut_short_is_said_aloud():
