@@ -87,7 +87,7 @@ class KvTransfers(Part):
 
 
 class Repetition(Part):
-    """One run of a workload. Failed requests are counted, and are in no latency."""
+    """One run of a workload. Failed requests are counted; in the latencies are only those that broke off early."""
 
     started: str
     """ISO 8601, UTC."""

@@ -29,7 +29,8 @@ def limits(
                 f"{workload.input_tokens + workload.output_tokens // 2} tokens of each"
                 + (f"; {accepted:g} tokens a step by speculation" if accepted != 1.0 else "")
             )
-            found.append(share("decode", figures["output tok/s"], accepted * sum(rates), "tok/s", "memory bandwidth", formula))
+            limit = accepted * sum(rates)
+            found.append(share("decode", figures["output tok/s"], limit, "tok/s", "memory bandwidth", formula))
     if "computed tok/s" in figures:
         bound = [bounds.prefill(model, sheets[worker.name], worker.tp_size) for worker in prefilling]
         if all(bound):
@@ -71,7 +72,7 @@ def share(of: str, figure: Figure, limit: float, unit: str, binds: str, formula:
 
 
 def roles(plan: Plan, figures: dict[str, Figure]) -> list[RoleThroughput]:
-    """Throughput of each role by that role's GPUs: prefill by the prompt tokens that it computes, decode by what it writes."""
+    """Throughput of each role by that role's GPUs: prefill by the tokens that it computes, decode by what it writes."""
     found = []
     for role in dict.fromkeys(worker.role for worker in plan.workers):
         gpus = len({gpu for worker in plan.workers if worker.role == role for gpu in worker.gpus})

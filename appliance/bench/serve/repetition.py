@@ -23,8 +23,8 @@ LONG_OUTPUT = 16
 def measure(plan: Plan, workload: Workload, seed: int, vocabulary: int | None) -> Repetition:
     """Empty the caches, wait until nothing runs, run the load once, and count. vocabulary: the model's, in tokens.
 
-    Raises CheckFailed where other requests run before or meanwhile, where the prefix cache gave what it was not asked for, and where
-    the load generator fails.
+    Raises CheckFailed where other requests run before or meanwhile, where the prefix cache gave what it was not asked
+    for, and where the load generator fails.
     """
     clients = {worker.name: SglangClient(plan.url(worker.port)) for worker in plan.workers}
     require_idle(clients)
