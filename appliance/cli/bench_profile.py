@@ -51,8 +51,8 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Where the time of a few decode steps of a running PLAN goes: kernels by time, those that leave the GPU empty, gaps,
-    copies, communication; and how evenly a mixture of experts loads its experts.
+    """Where the time of a few decode steps of a running PLAN goes: kernels by time, those that leave the GPU empty,
+    gaps, copies, communication; and how evenly a mixture of experts loads its experts.
 
     Sends requests of its own: profile a plan that is idle.
     """

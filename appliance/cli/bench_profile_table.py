@@ -31,10 +31,10 @@ def heading(report: ProfileReport) -> str:
 def show_trace(console: Console, trace: TraceProfile, top: int) -> None:
     """Print one device of one trace."""
     rank = "" if trace.rank is None else f", rank {trace.rank}"
-    if trace.gpu:
-        device = f"{trace.gpu.name}, {trace.gpu.multiprocessors} SMs"
+    if trace.counts == "operators":
+        device = "CPU operators: no GPU ran here"
     else:
-        device = "CPU operators: no GPU ran here" if trace.counts == "operators" else "a GPU that the trace does not name"
+        device = f"{trace.gpu.name}, {trace.gpu.multiprocessors} SMs" if trace.gpu else "a GPU that has no name here"
     console.print(f"\n{trace.file}{rank}: {device}")
     if trace.steps:
         console.print("steps: " + ", ".join(f"{step.count} x {step.name}" for step in trace.steps[:5]))
@@ -112,8 +112,9 @@ def show_experts(console: Console, load: ExpertLoad) -> None:
     table = Table(*columns, box=None, pad_edge=False)
     for one in load.placements:
         table.add_row(
-            one.name, str(one.ranks), f"{one.busiest_rank_share:.1%}", f"{one.balancedness:.2f}", f"x {one.slowdown:.2f}"
-        )
+            one.name, str(one.ranks), f"{one.busiest_rank_share:.1%}", f"{one.balancedness:.2f}",
+            f"x {one.slowdown:.2f}",
+        )  # fmt: skip
     console.print(table)
     if load.batches:
         console.print("\nlarger batches, as consecutive passes taken together:")

@@ -38,9 +38,8 @@ def moe(tmp_path, leaves_nothing):
 def test_operators_and_experts_of_a_running_mixture_of_experts(moe, tmp_path):
     plan, recorded = moe
     kept = tmp_path / "kept"
-    done = appliance(
-        "bench", "profile", plan, "--requests", "4", "--steps", "3", "--passes", "32", "--ep", "4", "--keep", kept, "--json"
-    )
+    words = ["--requests", "4", "--steps", "3", "--passes", "32", "--ep", "4", "--keep", kept]
+    done = appliance("bench", "profile", plan, *words, "--json")
     assert done.returncode == 0, done.stderr
     report = ProfileReport.parse(done.stdout, where="stdout")
     (trace,) = report.traces
@@ -57,7 +56,8 @@ def test_operators_and_experts_of_a_running_mixture_of_experts(moe, tmp_path):
     assert contiguous.ranks == 4 and contiguous.busiest_rank_share > 0.25 and contiguous.balancedness < 1
     assert sorted(path.suffix for path in kept.iterdir()) == [".gz", ".pt"] and not list(recorded.iterdir())
 
-    again = appliance("bench", "profile", *(word for path in kept.iterdir() for word in ("--from", path)), "--ep", "4", "--json")
+    files = [word for path in kept.iterdir() for word in ("--from", path)]
+    again = appliance("bench", "profile", *files, "--ep", "4", "--json")
     saved = json.loads(again.stdout)
     assert saved["traces"] == json.loads(done.stdout)["traces"]
     assert saved["experts"] == json.loads(done.stdout)["experts"]

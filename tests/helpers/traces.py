@@ -43,11 +43,11 @@ def decode_step() -> list[dict]:
     """
     copy = {
         "ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 230.0,
-        "dur": 5.0, "args": {"device": 0, "correlation": 99, "stream": 7, "bytes": 4096, "memory bandwidth (GB/s)": 0.8},
+        "dur": 5.0, "args": {"device": 0, "correlation": 99, "stream": 7, "bytes": 4096},
     }  # fmt: skip
     return [
         {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "python"}},
-        {"ph": "X", "cat": "user_annotation", "name": "step[DECODE bs=4]", "pid": 9, "tid": 9, "ts": 90.0, "dur": 150.0},
+        {"ph": "X", "cat": "user_annotation", "name": "step[DECODE bs=4]", "pid": 9, "tid": 9, "ts": 90.0, "dur": 150},
         {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 90.0, "dur": 3.0, "args": {}},
         launch(1, 90.0), launch(2, 175.0), launch(3, 95.0),
         kernel(SPARSE_DECODE, 100.0, 60.0, 1, blocks=64),

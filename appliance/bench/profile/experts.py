@@ -18,7 +18,8 @@ def expert_load(path: Path, ranks: list[int], counted_by: int = 1) -> ExpertLoad
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected expert_distribution_recorder_*.pt of SGLang")
-    words = [sys.executable, "-m", "appliance.bench.profile.experts_child", str(path), str(counted_by), *map(str, ranks)]
+    words = [sys.executable, "-m", "appliance.bench.profile.experts_child", str(path), str(counted_by)]
+    words += [str(count) for count in ranks]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:

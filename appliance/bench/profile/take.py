@@ -2,11 +2,12 @@
 
 import gzip
 import os
+import shutil
 import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,8 +67,8 @@ def take(
 ) -> tuple[list[TraceProfile], ExpertLoad | None]:
     """Profile `wishes.steps` decode steps of the running `worker`, and its experts where that is wished.
 
-    Raises InputError where the worker has no recorder, CheckFailed where a server does not answer, ProbeIncomplete where
-    no trace comes.
+    Raises InputError where the worker has no recorder, CheckFailed where a server does not answer, ProbeIncomplete
+    where no trace comes.
     """
     if wishes.experts and not records_experts(worker):
         raise InputError(
@@ -123,15 +124,32 @@ def is_whole(path: Path) -> bool:
 
 
 def load_of(worker: Worker, earlier: set[Path], wishes: Wishes) -> ExpertLoad:
-    """The load in the dump that is new in the recorder's folder. Raises ProbeIncomplete."""
+    """The load in the dump that is new in the recorder's folder. Raises ProbeIncomplete, InputError.
+
+    Without expert parallelism every rank takes itself for the first and writes the same sums.
+    """
     new = sorted(dumps(worker) - earlier)
     if not new:
         raise ProbeIncomplete(f"worker {worker.name}: its recorder wrote nothing to {recorder_folder(worker)}")
     # without DP attention every rank routes, and counts, every token
     counted_by = 1 if DP_ATTENTION in worker.args else worker.tp_size
-    load = expert_load(new[-1], wishes.ranks, counted_by)
-    new[-1].replace(wishes.folder / new[-1].name) if wishes.folder else new[-1].unlink()
+    load = first_whole(new, wishes.ranks, counted_by)
+    for path in sorted(dumps(worker) - earlier):
+        with suppress(OSError):  # a worker that is another user owns its dump: then it stays where it is
+            if wishes.folder and path.name == load.file:
+                shutil.move(path, wishes.folder)
+            else:
+                path.unlink()
     return load
+
+
+def first_whole(dumped: list[Path], ranks: list[int], counted_by: int) -> ExpertLoad:
+    """The load in the first of equal dumps that can be read: another rank may still be writing its own."""
+    *others, last = dumped
+    for path in others:
+        with suppress(InputError):
+            return expert_load(path, ranks, counted_by)
+    return expert_load(last, ranks, counted_by)
 
 
 def dumps(worker: Worker) -> set[Path]:

@@ -19,6 +19,7 @@ WORTH_NAMING = 0.01
 """Share of time from which a kernel that leaves the GPU empty is flagged."""
 COPIES = ("gpu_memcpy", "gpu_memset")
 LAUNCHES = ("cuda_runtime", "cuda_driver")
+USED = ("registers per thread", "shared memory")
 STEP = "step["
 OPERATOR = "operator"
 """Class of what is no kernel."""
@@ -93,11 +94,12 @@ class Trace:
             row[2] += args["bytes"] if is_count(args.get("bytes")) else 0
         else:
             geometry = (product(args.get("grid")), product(args.get("block")))
-            used = tuple(args[key] if is_count(args.get(key)) else None for key in ("registers per thread", "shared memory"))
+            used = tuple(args[key] if is_count(args.get(key)) else None for key in USED)
             row = device.kernels.setdefault((name, *geometry, *used), [0, 0.0])
         row[0] += 1
         row[1] += duration
-        self.require(len(device.kernels) + len(device.copies) <= MOST_NAMES, f"more than {MOST_NAMES} different kernels")
+        different = len(device.kernels) + len(device.copies)
+        self.require(different <= MOST_NAMES, f"more than {MOST_NAMES} different kernels")
 
     def operator(self, name: str, start: float, duration: float, thread: str) -> None:
         """A CPU operator. They are kept until it is known that there is no kernel."""

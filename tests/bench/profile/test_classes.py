@@ -6,6 +6,7 @@ import pytest
 
 from appliance.bench.profile.classes import class_of, patterns
 
+SUFFIXES = (".py", ".cuh", ".cu")
 ROWS = [row for row in patterns() if row.kernel]
 
 
@@ -20,7 +21,7 @@ def engine() -> Path:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.kernel)
 def test_the_kernel_stands_in_the_pinned_engine_and_falls_into_its_class(row, engine):
     place = engine / row.file
-    sources = [place] if place.is_file() else [path for path in place.rglob("*") if path.suffix in (".py", ".cuh", ".cu")]
+    sources = [place] if place.is_file() else [path for path in place.rglob("*") if path.suffix in SUFFIXES]
     assert any(re.search(rf"\b{row.kernel}\b", path.read_text(errors="replace")) for path in sources), place
     assert class_of(row.kernel) == row.kernel_class
 

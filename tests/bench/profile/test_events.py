@@ -86,7 +86,8 @@ def test_what_is_no_trace_is_named(tmp_path, text, expected):
 
 
 def test_a_bare_list_of_events_is_a_trace_too(tmp_path):
-    assert list(read(write_trace(tmp_path / "x.json", [1, {"a": 2}]))) == [("traceEvents", 1), ("traceEvents", {"a": 2})]
+    found = read(write_trace(tmp_path / "x.json", [1, {"a": 2}]))
+    assert list(found) == [("traceEvents", 1), ("traceEvents", {"a": 2})]
 
 
 def test_a_value_without_an_end_does_not_fill_memory(tmp_path, monkeypatch):

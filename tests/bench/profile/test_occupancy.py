@@ -24,6 +24,7 @@ RTX = H200.model_copy(
         (H200, 128, 144, 0, 3, 0.1875),  # a quarter's registers hold 3 warps, not 3.5
         (RTX, 1024, 32, 0, 1, 2 / 3),
         (RTX, 128, 128, 99 * 1024, 1, 1 / 12),
+        (RTX, 512, 40, 0, 3, 1.0),  # as Kineto itself writes it for such a kernel (activeBlocksPerMultiprocessor)
         (RTX, 33, 32, 0, 24, 1.0),  # a started warp is a whole one
     ],
 )

@@ -8,7 +8,8 @@ from appliance.documents import TraceProfile
 from appliance.errors import InputError
 from tests.helpers.traces import ALL_REDUCE, GEMM, SPARSE_DECODE, UNKNOWN, decode_step, kernel, trace, write_trace
 
-ANY = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6), st.lists(st.integers(), max_size=4))
+SCALAR = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=6))
+ANY = SCALAR | st.lists(st.integers(), max_size=4)
 FIELDS = ["ph", "cat", "name", "ts", "dur", "pid", "tid", "args"]
 ARGS = ["device", "correlation", "grid", "block", "registers per thread", "shared memory", "bytes"]
 
@@ -81,7 +82,8 @@ def test_without_a_kernel_operators_count_by_their_own_time(tmp_path):
     def operator(name: str, ts: float, dur: float) -> dict:
         return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
 
-    events = [operator("aten::linear", 0.0, 100.0), operator("aten::mm", 10.0, 60.0), operator("aten::add", 150.0, 10.0)]
+    linear, mm = operator("aten::linear", 0.0, 100.0), operator("aten::mm", 10.0, 60.0)
+    events = [linear, mm, operator("aten::add", 150.0, 10.0)]
     (found,) = profiles(write_trace(tmp_path / "t.json", trace(events, deviceProperties=[])))
     assert found.counts == "operators" and found.gaps is None and found.gpu is None
     assert [(one.name, one.total_us) for one in found.kernels] == [
