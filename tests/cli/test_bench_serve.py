@@ -33,6 +33,24 @@ def test_a_record_that_is_there_is_not_overwritten(tmp_path):
     assert (tmp_path / "bench.json").read_text() == "precious"
 
 
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--model", "/another/model"], "--model /another/model: the record is of "),
+        (["--topology", "pd"], "--topology pd: the record is of pd, replicas, single; expected the same"),
+        (["--plan", "plan.json"], "--resume goes on with the record's own plans"),
+        (["--output", "other.json"], "--resume goes on in its own file"),
+    ],
+)
+def test_a_run_is_resumed_as_it_was_asked_for(options, words, tmp_path):
+    place = tmp_path / "record.json"
+    simulated_record().write(place)
+    before = place.read_text()
+    done = appliance("bench", "serve", "--resume", place, *options, cwd=tmp_path)
+    assert done.returncode == 2 and words in " ".join(done.stderr.split())
+    assert place.read_text() == before
+
+
 @pytest.fixture
 def records(tmp_path):
     fast, slow = tmp_path / "fast.json", tmp_path / "slow.json"

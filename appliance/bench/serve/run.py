@@ -93,10 +93,11 @@ def run(record: BenchRecord, output: Path, state_dir: Path, listener: Listener) 
             state = start_in_background(plan, state_dir, listener.on_run)
             require_planned(plan)
             record = started(record, turn.topology, state)
-            for workload in warming(turn):
-                listener.on_step(f"{turn.topology}: warming up, {workload.words()}", clock.words())
-                warm(plan, workload, record)
+            cold = warming(turn)
             for workload, repetition in turn.cells:
+                if short := cold.pop(path(workload), None):
+                    listener.on_step(f"{turn.topology}: warming up, {short.words()}", clock.words())
+                    warm(plan, short, record)
                 listener.on_step(f"{turn.topology}: {workload.words()}", f", repetition {repetition + 1}{clock.words()}")
                 begun = time.monotonic()
                 measured = measure(plan, workload, seed_of(record, workload, repetition), record.model.vocab_size)
@@ -133,23 +134,28 @@ def started(record: BenchRecord, topology: str, state: RunState) -> BenchRecord:
     return record.model_copy(update=changes)
 
 
-def warming(turn: Turn) -> list[Workload]:
-    """What is run and thrown away after a start: each input length at its highest load, with short answers."""
+def path(workload: Workload) -> tuple:
+    """What the engine compiles and sizes for: workloads that share it are warmed up by one of them."""
+    return workload.input_tokens, workload.name == "structured output"
+
+
+def warming(turn: Turn) -> dict[tuple, Workload]:
+    """What is run and thrown away before the first workload of a path: the one of highest load, with short answers."""
     highest: dict[tuple, Workload] = {}
     for workload, _ in turn.cells:
-        key = (workload.name, workload.input_tokens)
-        if key not in highest or (workload.concurrency or 0) >= (highest[key].concurrency or 0):
-            highest[key] = workload
-    return [
-        workload.model_copy(
+        known = highest.get(path(workload))
+        if known is None or (workload.concurrency or 0) > (known.concurrency or 0):
+            highest[path(workload)] = workload
+    return {
+        each: workload.model_copy(
             update={
                 "requests": max(workload.concurrency or 1, workload.turns or 1),
                 "output_tokens": min(WARM_OUTPUT, workload.output_tokens),
                 "slo": None,
             }
         )
-        for workload in highest.values()
-    ]
+        for each, workload in highest.items()
+    }
 
 
 def with_repetition(

@@ -24,12 +24,15 @@ def test_the_time_left_is_by_workload_and_for_new_ones_by_tokens():
     assert clock.words() == ", 2 repetitions left, about 3 min and starts"
 
 
-def test_each_input_length_is_warmed_at_its_highest_load_with_short_answers():
+def test_each_input_length_and_grammars_are_warmed_at_the_highest_load_with_short_answers():
     high = SHORT.model_copy(update={"concurrency": 8, "requests": 32})
-    warmed = warming(Turn("pd", [(SHORT, 0), (high, 0), (LONG, 0)]))
-    assert [(one.input_tokens, one.concurrency, one.requests, one.output_tokens) for one in warmed] == [
-        (100, 8, 8, 8),
-        (900, 1, 1, 8),
+    bound = SHORT.model_copy(update={"name": "structured output"})
+    behind = SHORT.model_copy(update={"name": "tail isolation", "long_input_tokens": 900})
+    warmed = warming(Turn("pd", [(SHORT, 0), (high, 0), (LONG, 0), (behind, 0), (bound, 0)])).values()
+    assert [(one.name, one.input_tokens, one.concurrency, one.requests, one.output_tokens) for one in warmed] == [
+        ("plain", 100, 8, 8, 8),
+        ("plain", 900, 1, 1, 8),
+        ("structured output", 100, 1, 1, 8),
     ]
 
 
