@@ -60,6 +60,7 @@ def compare(base: BenchRecord, other: BenchRecord, threshold: float) -> Comparis
     noises = [noise(pair.before, pair.after) for pair in pairs]
     adjusted = false_discovery([found and found.chance for found in noises])
     return Comparison(
+        simulated=base.simulated,
         base=described(base),
         other=described(other),
         unlike=unlike(base, other),
@@ -75,7 +76,9 @@ def described(record: BenchRecord) -> str:
     """A record in one line."""
     gpus = {gpu.name or "a GPU" for gpu in record.machine.gpus}
     device = f"{len(record.machine.gpus)} x {', '.join(sorted(gpus))}" if gpus else record.machine.cpu_model or "CPU"
-    return f"{record.date}, {device}, sglang {record.engine.version}"
+    words = [record.date, device, f"sglang {record.engine.version}"]
+    words += [] if record.complete else ["not complete"]
+    return ", ".join((["SIMULATED"] if record.simulated else []) + words)
 
 
 def unlike(base: BenchRecord, other: BenchRecord) -> list[str]:

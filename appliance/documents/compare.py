@@ -31,6 +31,8 @@ class ComparedFigure(Part):
 class Comparison(Document):
     KIND: ClassVar[str] = "Comparison"
     kind: Literal["Comparison"] = "Comparison"
+    simulated: bool = False
+    """Whether both records come from a latency profile and not from an engine."""
     base: str
     other: str
     unlike: list[str]

@@ -64,12 +64,13 @@ def test_a_regression_is_exit_code_1_and_says_what(records):
     done = appliance("bench", "compare", fast, slow)
     assert done.returncode == 1
     assert "REGRESSION" in done.stdout and "Welch" in done.stdout
+    assert done.stdout.startswith("before: SIMULATED, ")
     assert appliance("bench", "compare", slow, fast).returncode == 0
 
 
 def test_compared_as_a_document(records):
     found = json.loads(appliance("bench", "compare", *records, "--json").stdout)
-    assert found["kind"] == "Comparison" and found["unlike"] == []
+    assert found["kind"] == "Comparison" and found["unlike"] == [] and found["simulated"]
     both = appliance("bench", "compare", *records, records[0], "--json")
     assert both.returncode == 2 and "expected one RECORD beside BASE" in both.stderr
 
