@@ -20,7 +20,7 @@ def command(files: tuple[Path, ...], output: Path, folder: Path | None) -> None:
     """
     from appliance.bench.report.page import pictures, report
     from appliance.cli.output import say
-    from appliance.documents import BenchRecord, KernelBench, write_whole
+    from appliance.documents import BenchRecord, KernelBench, ProfileReport, write_whole
     from appliance.errors import InputError
 
     if output.suffix not in (".html", ".htm"):
@@ -28,12 +28,12 @@ def command(files: tuple[Path, ...], output: Path, folder: Path | None) -> None:
     found: dict[str, list] = {}
     for path in files:
         kind = kind_of(path)
-        readers = {"BenchRecord": BenchRecord, "KernelBench": KernelBench}
+        readers = {document.KIND: document for document in (BenchRecord, KernelBench, ProfileReport)}
         if kind not in readers:
             raise InputError(f"{path}: kind is {kind!r}; expected {', '.join(readers)}")
         found.setdefault(kind, []).append(readers[kind].read(path))
     records = found.get("BenchRecord", [])
-    write_whole(output, report(records, found.get("KernelBench", []), []))
+    write_whole(output, report(records, found.get("KernelBench", []), found.get("ProfileReport", [])))
     for name, text in pictures(records).items() if folder else ():
         write_whole(folder / name, text)
     say(f"report: {output}" + (f", pictures in {folder}" if folder else ""))

@@ -26,7 +26,7 @@ def rate_of(context: click.Context, option: click.Parameter, text: str | None) -
 @click.argument("model")
 @click.option("--to", "home", required=True, type=click.Path(path_type=Path), help="The model's folder.")
 @click.option("--revision", metavar="REV", help="Branch, tag or commit.  [default: the main branch]")
-@click.option("--from", "source", metavar="PLACE", help="FOLDER or USER@HOST:FOLDER, fetched before, instead of the hub.")
+@click.option("--from", "source", metavar="PLACE", help="Not the hub: FOLDER or USER@HOST:FOLDER, fetched before.")
 @click.option("--deep", is_flag=True, help="Hash every file, also those that look unchanged.")
 @click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Files at a time.")
 @click.option("--rate", metavar="BYTES", callback=rate_of, help="Most bytes a second in all: 200M.")
@@ -75,10 +75,7 @@ def command(
         def on_progress(what: str, done: int, total: int) -> None:
             progress.update(f"{what} {model}", f": {100 * done // max(total, 1)} % of {total / 1e9:.2f} GB")
 
-        if dry_run:
-            document = outlook(request, on_progress)
-        else:
-            document = fetch(request, on_progress, on_damage=say)
+        document = outlook(request, on_progress) if dry_run else fetch(request, on_progress, on_damage=say)
     if switch_to and not dry_run:
         switch(home, document.revision)
     if prune_others and not dry_run:

@@ -16,8 +16,8 @@ from appliance.documents.bench import (
     Stamp,
     Workload,
 )
-from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.checkpoint import CheckpointManifest, FetchOutlook, ManifestFile
+from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.deploy import (
     DeployChanges,
@@ -47,10 +47,24 @@ from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, Pcie
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
+from appliance.documents.profile import (
+    BatchLoad,
+    ClassTime,
+    CopyTime,
+    ExpertLoad,
+    Gaps,
+    LayerLoad,
+    Placement,
+    ProfiledGpu,
+    ProfiledKernel,
+    ProfileReport,
+    StepCount,
+    TraceProfile,
+)
 from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.recon import Recon
 from appliance.documents.run import RunRecord
-from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
+from appliance.documents.run_state import GpuNow, Phase, ProcessState, ProcessStatus, RunState, Status, WorkerLoad
 from appliance.documents.verification import Check, Verification
 
 DOCUMENTS: dict[str, type[Document]] = {
@@ -72,6 +86,7 @@ DOCUMENTS: dict[str, type[Document]] = {
         KernelBench,
         BenchRecord,
         Comparison,
+        ProfileReport,
         RunState,
         Status,
         Verification,
@@ -85,9 +100,9 @@ DOCUMENTS: dict[str, type[Document]] = {
 }
 
 __all__ = [
-    "DOCUMENTS",
     "ArchGate",
     "Asked",
+    "BatchLoad",
     "BenchRecord",
     "BenchedGpu",
     "BenchedTopology",
@@ -95,9 +110,11 @@ __all__ = [
     "Bound",
     "Cell",
     "Check",
+    "ClassTime",
     "CheckpointManifest",
     "ComparedFigure",
     "Comparison",
+    "CopyTime",
     "CostedTopology",
     "CostedWorker",
     "DeployChanges",
@@ -106,23 +123,28 @@ __all__ = [
     "DeployRecord",
     "DeployRequest",
     "DeployState",
+    "DOCUMENTS",
     "Distribution",
     "Document",
     "EngineReport",
+    "ExpertLoad",
     "Figure",
     "FetchOutlook",
     "Finding",
     "Findings",
     "ForcedSetting",
+    "Gaps",
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
+    "GpuNow",
     "KernelBench",
     "KernelCase",
     "KernelLimit",
     "KernelStep",
     "KernelTime",
     "KvTransfers",
+    "LayerLoad",
     "LimitShare",
     "Link",
     "MachineReport",
@@ -135,6 +157,7 @@ __all__ = [
     "PcieLink",
     "Phase",
     "Pin",
+    "Placement",
     "Plan",
     "PlannedEngine",
     "PlannedModel",
@@ -142,6 +165,9 @@ __all__ = [
     "ProbeResult",
     "ProcessState",
     "ProcessStatus",
+    "ProfileReport",
+    "ProfiledGpu",
+    "ProfiledKernel",
     "RankMemory",
     "RebuildRecord",
     "RebuildReport",
@@ -158,11 +184,14 @@ __all__ = [
     "Slo",
     "Stamp",
     "Status",
+    "StepCount",
     "Tool",
+    "TraceProfile",
     "TransferBackend",
     "TransportModule",
     "Verification",
     "Worker",
+    "WorkerLoad",
     "Workload",
     "write_whole",
 ]

@@ -57,7 +57,7 @@ def switch(home: Path, revision: str) -> None:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
-        raise InputError(f"{home / CURRENT}: cannot be switched ({error.strerror}); expected a link or nothing") from None
+        raise InputError(f"{home / CURRENT}: cannot be switched ({error.strerror}); expected a link") from None
 
 
 def prune(home: Path, keep: str) -> list[str]:

@@ -16,7 +16,7 @@ def page(title: str, body: str, scripts: list[str] | None = None, connects: str 
     style = PARTS.joinpath("look.css").read_text(encoding="utf-8")
     code = [PARTS.joinpath("theme.js").read_text(encoding="utf-8"), *(scripts or [])]
     hashes = " ".join(f"'sha256-{digest(script)}'" for script in code)
-    policy = f"default-src 'none'; style-src 'sha256-{digest(style)}'; script-src {hashes}; connect-src {connects}"
+    policy = f"default-src 'none'; style-src 'sha256-{digest(style)}'; script-src {hashes}; connect-src {connects}; img-src data:"
     return f"""<!doctype html>
 <html lang="en">
 <head>

@@ -1,4 +1,4 @@
-"""A local hub with a checkpoint of random bytes, and `appliance fetch` as a user runs it: no setting of theirs is seen."""
+"""A local hub with a checkpoint of random bytes, and `appliance fetch` as a user runs it, without their settings."""
 
 import os
 import random

@@ -235,7 +235,7 @@ def test_the_old_revision_stays_until_it_is_pruned_and_shares_what_is_the_same(f
     assert content(home / OTHER) == content(repository)
 
 
-def test_a_shared_file_that_went_bad_is_repaired_in_one_revision_without_touching_the_other(fetch, hub, home, repository):
+def test_a_shared_file_that_went_bad_is_repaired_without_touching_the_other_revision(fetch, hub, home, repository):
     whole(fetch())
     hub.commit = OTHER
     whole(fetch())

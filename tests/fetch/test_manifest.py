@@ -11,7 +11,8 @@ from appliance.documents.checkpoint import outside
 from appliance.errors import InputError
 from tests.helpers.hub_server import COMMIT
 
-names = st.lists(st.text(st.characters(codec="ascii", exclude_characters="/\x00"), min_size=1), min_size=1).map("/".join)
+words = st.text(st.characters(codec="ascii", exclude_characters="/\x00"), min_size=1)
+names = st.lists(words, min_size=1).map("/".join)
 files = st.builds(
     dict,
     name=names,

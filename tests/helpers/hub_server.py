@@ -1,4 +1,4 @@
-"""A small hub: the parts of its HTTP API that a reconnaissance and a fetch use, over folders on disk, with faults on request.
+"""A small hub: what of its HTTP API recon and fetch use, over folders on disk, with faults on request.
 
 Repository information with sizes and LFS hashes, resolve with ETag, X-Repo-Commit and X-Linked-* headers, redirects of
 LFS files to a second host that knows ranges, errors as the hub words them (status and X-Error-Code). As a program,
@@ -196,7 +196,10 @@ class CdnHandler(Handler):
 
 
 def serve(hub: Hub, port: int = 0) -> list[ThreadingHTTPServer]:
-    """Serve `hub` at `port` (0: a free one) and at a free one, the second under another name; returns the servers, to be shut down."""
+    """Serve `hub` at `port` (0: a free one), and at a free one under another name.
+
+    Returns the servers, to be shut down.
+    """
     servers = []
     for handler, name in ((Handler, "127.0.0.1"), (CdnHandler, "localhost")):
         address = ("127.0.0.1", port if handler is Handler else 0)

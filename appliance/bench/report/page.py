@@ -5,7 +5,7 @@ from html import escape
 from appliance.bench.compare import compare
 from appliance.bench.report import others, sections
 from appliance.bench.report.chart import standalone
-from appliance.documents import BenchRecord, KernelBench
+from appliance.documents import BenchRecord, KernelBench, ProfileReport
 from appliance.errors import InputError
 from appliance.web.page import listed, page
 
@@ -16,9 +16,9 @@ READING = (
 )
 
 
-def report(records: list[BenchRecord], kernels: list[KernelBench], more: list[tuple[str, str]]) -> str:
-    """HTML of the report. `more`: headings and HTML of further sections. Raises InputError where there is nothing."""
-    if not records and not kernels and not more:
+def report(records: list[BenchRecord], kernels: list[KernelBench], profiles: list[ProfileReport]) -> str:
+    """HTML of the report. Raises InputError where there is nothing."""
+    if not records and not kernels and not profiles:
         raise InputError("nothing to report; expected a BenchRecord, a KernelBench or a ProfileReport")
     body = []
     for number, record in enumerate(records):
@@ -27,7 +27,7 @@ def report(records: list[BenchRecord], kernels: list[KernelBench], more: list[tu
     for number, record in enumerate(records[1:], start=2):
         body.append(f"<h2>Run {number} against run 1</h2>{against(records[0], record)}")
     body += [f"<h2>Kernels</h2>{others.kernels(bench)}" for bench in kernels]
-    body += [f"<h2>{escape(heading)}</h2>{html}" for heading, html in more]
+    body += [f"<h2>Why is it slow</h2>{others.profile(profile)}" for profile in profiles]
     return page(title_of(records, kernels), "".join(body))
 
 

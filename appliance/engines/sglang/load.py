@@ -1,7 +1,7 @@
 """SGLang's own load generator, `sglang.benchmark.serving`, run against a plan's front door.
 
-AIPerf was looked at as well: it asks for 68 more packages and for older releases of psutil, rich and prometheus_client
-than the engine is installed with, and SGLang's generator already knows goodput, turns, schemas and both roles.
+AIPerf 0.13.0 was resolved as well, not run: it asks for some 60 packages more or at other releases, among them older ones
+of psutil, rich and prometheus_client than the engine has, and SGLang's generator knows goodput, turns, schemas and roles.
 """
 
 import json
