@@ -22,6 +22,10 @@ from appliance.cli.options import json_option
     multiple=True,
     help="A service that holds the GPUs and gives way; URL answers 200 when it is well. May be given again.",
 )
+@click.option("--fetch", metavar="ORG/NAME@COMMIT", help="Bring this checkpoint to the plan's model folder first.")
+@click.option("--fetch-from", metavar="PLACE", help="FOLDER or USER@HOST:FOLDER, as the host sees it, instead of the hub.")
+@click.option("--fetch-rate", metavar="BYTES", help="Most bytes a second: 200M.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="Token for a gated model, on this machine.")
 @click.option("--golden", type=click.Path(path_type=Path), help="Answers that the new service has to give.")
 @click.option("--golden-tolerance", type=click.IntRange(min=0), default=0, show_default=True, help="How many may differ.")
 @click.option("--gate-seconds", type=click.FloatRange(min=1), help="Time for start and checks.  [default: the plan's start + 300]")

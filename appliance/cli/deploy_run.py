@@ -9,6 +9,8 @@ import click
 from appliance.cli import deploy_table
 from appliance.cli.output import say
 from appliance.deploy import deploy, store
+from appliance.deploy.checkpoint import bring as bring_checkpoint
+from appliance.deploy.checkpoint import checkpoint
 from appliance.deploy.fleet import Outcome, everywhere
 from appliance.deploy.host.kind import PROGRAM
 from appliance.deploy.look import changes, history
@@ -16,6 +18,7 @@ from appliance.deploy.remote import Remote, Standing
 from appliance.documents import DeployState, GoldenRecord, Plan
 from appliance.documents.deploy import DeployChanges, GateLimits, StoppedService
 from appliance.errors import CheckFailed, InputError
+from appliance.fetch.token import read_token
 
 CHECKS_S = 300.0
 
@@ -28,6 +31,10 @@ class Wanted:
     build_on: str
     use_substitutes: bool
     stop: tuple[str, ...]
+    fetch: str | None
+    fetch_from: str | None
+    fetch_rate: str | None
+    token_file: Path | None
     golden: Path | None
     golden_tolerance: int
     gate_seconds: float | None
@@ -85,6 +92,10 @@ def prepared(remotes: dict[str, Remote], wanted: Wanted):
     generation = store.built(wanted.generation)
     plan = store.plan_in(generation)
     terms = wanted.terms(plan)
+    weights = None
+    if wanted.fetch:
+        token = read_token(wanted.token_file) if wanted.token_file else None
+        weights = checkpoint(wanted.fetch, plan, wanted.fetch_from, wanted.fetch_rate, token)
     due, problems = [], []
     for host, remote in remotes.items():
         standing = remote.standing()
@@ -109,6 +120,9 @@ def prepared(remotes: dict[str, Remote], wanted: Wanted):
             store.built_on(remote, wanted.generation)
         say(f"{host}: copying the closure")
         store.copy(remote, generation, wanted.use_substitutes)
+        if weights:
+            say(f"{host}: fetching {weights.model} at {weights.revision}")
+            bring_checkpoint(remote, generation, weights)
         return switched(remote, deploy.request_for(generation, plan, terms))
 
     return due, bring

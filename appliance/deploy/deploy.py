@@ -17,6 +17,7 @@ from appliance.documents.deploy import DeployJournal, DeployRequest, GateLimits,
 from appliance.errors import ApplianceError, CheckFailed, InputError, ProbeIncomplete
 
 TRY_AGAIN_S = 1.0
+RECOVERY_LIMIT_S = 7200.0
 
 
 class Terms(NamedTuple):
@@ -51,7 +52,7 @@ def switch(remote: Remote, request: DeployRequest, say: Callable[[str], None]) -
     program = f"{request.generation}/{PROGRAM}"
     remote.root([program, "deploy-host", "start"], request.to_json())
     lost_at: float | None = None
-    said = 0
+    said, recovered = 0, False
     while True:
         try:
             for line in remote.lines([program, "deploy-host", "follow", request.id]):
@@ -64,7 +65,11 @@ def switch(remote: Remote, request: DeployRequest, say: Callable[[str], None]) -
                     return journal
                 if journal.step == "waiting":
                     confirm(remote, program, request.id, say)
-            raise ProbeIncomplete(f"{remote.host}: it has no journal of {request.id} any more")
+            if recovered:
+                raise CheckFailed(f"{remote.host}: it has no journal of {request.id} any more")
+            say("the switch was cut off there; cleaning up")
+            remote.root([program, "deploy-host", "recover"], limit_s=RECOVERY_LIMIT_S)
+            recovered = True
         except ProbeIncomplete as error:
             lost_at = lost_at or time.monotonic()
             if time.monotonic() - lost_at > request.confirm_s:
