@@ -1,11 +1,12 @@
 """`appliance deploy` from one machine to another: real ssh, real systemd, real Nix stores, real units of the module.
 
 The engine is a stand-in that speaks the same HTTP (tests/helpers/standin_engine.py), so that everything that can go
-wrong is gone through; test_deploy_engine.py deploys the real one. `other.service` is what holds the GPUs before.
+wrong is gone through in little time; the last test deploys the real one. `other.service` is what holds the GPUs before.
 """
 
 import json
 import threading
+from datetime import datetime
 
 import pytest
 
@@ -37,10 +38,10 @@ class Desk:
         boxes = box if isinstance(box, list) else [box]
         words = [*(f"root@{box.name}" for box in boxes), *options]
         if generation:
-            words += ["--generation", generation, "--yes", "--gate-seconds", "40", "--most-restarts", "0"]
-            words += ["--confirm-seconds", "6"]
-            if "--least-speed" not in options:
-                words += ["--least-speed", "0"]  # other tests take the processors' time
+            words += ["--generation", generation, "--yes", "--most-restarts", "0"]
+            # speed: other tests take the processors' time
+            for option, value in (("--gate-seconds", "40"), ("--confirm-seconds", "6"), ("--least-speed", "0")):
+                words += [option, value] if option not in options else []
         line = " ".join(f"'{word}'" for word in words)
         return self.host.try_ssh(f"{PROGRAM} -m appliance deploy {line}", timeout_s=timeout_s)
 
@@ -303,3 +304,22 @@ def test_the_closure_arrives_with_its_signatures(desk, box, good):
     desk.host.ssh("nix key generate-secret --key-name desk-1 > /root/signing; nix store sign -r -k /root/signing " + good)
     assert desk.deploy(box, "--stop", STOP, generation=good).returncode == 0
     assert '"desk-1:' in box.ssh(f"nix path-info --json {good}")
+
+
+def test_the_real_pair_is_deployed_and_serves_again_after_an_ill_one(desk, box, given, router_port):
+    real = generation(desk.host, given, fault=None)
+    done = desk.deploy(box, "--stop", STOP, "--gate-seconds", "400", generation=real, timeout_s=500)
+    assert done.returncode == 0, done.stderr
+    first = json.loads(desk.deploy(box, "--history", "--json").stdout)["records"][0]
+    assert all(check["passed"] for check in first["checks"])
+    assert {"KV cache crossed", "decode did not prefill", "golden prompts"} <= {c["name"] for c in first["checks"]}
+    # the stand-in answers otherwise than the model did
+    ill = desk.deploy(box, generation=generation(desk.host, given, "another model"), timeout_s=500)
+    assert ill.returncode == 1 and "rolled back. golden prompts did not hold" in ill.stderr, ill.stderr
+    assert runs(box) == [real, real]
+    times = {event["step"]: datetime.fromisoformat(event["time"]) for event in reversed(journal(box)["events"])}
+    assert (times["rolled back"] - times["rolling back"]).total_seconds() < 10 + first["down_s"]
+    body = json.dumps({"model": "demo", "prompt": "x", "max_tokens": 3, "ignore_eos": True})
+    assert '"completion_tokens":3' in box.ssh(
+        f"curl -s http://127.0.0.1:{router_port}/v1/completions -H 'Content-Type: application/json' -d '{body}'"
+    )
