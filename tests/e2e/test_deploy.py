@@ -33,7 +33,7 @@ class Desk:
     def __init__(self, host: Host):
         self.host = host
 
-    def deploy(self, box: Host | list[Host], *options: str, generation: str | None = None, timeout_s: float = 120):
+    def deploy(self, box: Host | list[Host], *options: str, generation: str | None = None, timeout_s: float = 240):
         """Call `appliance deploy`."""
         boxes = box if isinstance(box, list) else [box]
         words = [*(f"root@{box.name}" for box in boxes), *options]
@@ -95,13 +95,14 @@ def journal(box: Host) -> dict:
     return json.loads(box.ssh("cat /var/lib/appliance-deploy/journal.json"))
 
 
-def reached(box: Host, *steps: str, seconds: int = 60) -> None:
+def reached(box: Host, *steps: str, seconds: int = 150) -> None:
     """Wait until the journal on the host names one of the steps."""
     wanted = "|".join(steps)
-    box.ssh(
+    done = box.try_ssh(
         f"for i in $(seq {seconds * 20}); do"
         f" grep -qsE '^  \"step\": \"({wanted})\"' /var/lib/appliance-deploy/journal.json && exit; sleep 0.05; done; exit 1"
     )
+    assert done.returncode == 0, box.try_ssh("cat /var/lib/appliance-deploy/journal.json").stdout
 
 
 def runs(box: Host) -> list[str]:
@@ -217,7 +218,7 @@ class Going:
         self.done = desk.deploy(box, *options, generation=generation)
 
     def end(self):
-        self.thread.join(120)
+        self.thread.join(240)
         assert self.done is not None
         return self.done
 

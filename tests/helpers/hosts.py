@@ -208,12 +208,12 @@ class Host:
         (folder / "ssh_config").write_text(SSH_CONFIG.format(key=folder / "user_key", known=folder / "known_hosts"))
         return ["-F", str(folder / "ssh_config"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
 
-    def try_ssh(self, script: str, text: str | None = None, timeout_s: float = 120) -> subprocess.CompletedProcess:
+    def try_ssh(self, script: str, text: str | None = None, timeout_s: float = 240) -> subprocess.CompletedProcess:
         """Run a shell script on it as root."""
         words = [*self.network.enter(), "ssh", *self.ssh_options(), self.address, script]
         return subprocess.run(words, input=text, capture_output=True, text=True, timeout=timeout_s, check=False)
 
-    def ssh(self, script: str, text: str | None = None, timeout_s: float = 120) -> str:
+    def ssh(self, script: str, text: str | None = None, timeout_s: float = 240) -> str:
         """The same, which has to succeed; its output."""
         done = self.try_ssh(script, text, timeout_s)
         assert done.returncode == 0, f"{script}: {done.returncode}\n{done.stdout}{done.stderr[-3000:]}"
