@@ -14,7 +14,7 @@ from pathlib import Path
 MULTIPROCESSOR = {"sm_90a": (228 * 1024, 64), "sm_120a": (100 * 1024, 48)}
 REGISTERS, RESERVED_SHARED = 64 * 1024, 1024
 COUNTED = ("HMMA", "QMMA", "MOVM", "LDGSTS", "LDL", "STL")
-SINGLE = ("indexer_logits",)  # kernels of one configuration
+SINGLE = ("indexer_logits", "indexer_topk")  # kernels of one configuration
 DECODE_HEADS = re.compile(r"sparse_mla_decode_kernelI\w+?LayoutLi(\d+)E")
 
 

@@ -47,6 +47,17 @@ class IndexerLogitsParams(Structure):
     ]  # fmt: skip
 
 
+class IndexerTopkParams(Structure):
+    """IndexerTopkParams of indexer_topk.h."""
+
+    _fields_ = [
+        ("scores", c_void_p), ("lengths", c_void_p), ("page_table", c_void_p), ("tokens", c_void_p),
+        ("positions", c_void_p), ("scores_stride", c_int64), ("page_table_stride", c_int64), ("tokens_stride", c_int64),
+        ("positions_stride", c_int64), ("width", c_int32), ("table_width", c_int32), ("log2_page_size", c_int32),
+        ("topk", c_int32), ("rows", c_int32), ("cluster", c_int32),
+    ]  # fmt: skip
+
+
 def path() -> Path:
     """The library file: $APPLIANCE_KERNELS_LIBRARY, else beside this package."""
     return Path(os.environ.get(PATH_VARIABLE) or Path(__file__).parent / "libappliance_kernels.so")
@@ -63,6 +74,7 @@ def load() -> ctypes.CDLL:
         lib.appliance_sparse_mla_decode.argtypes = [POINTER(DecodeParams), c_void_p]
         lib.appliance_sparse_mla_decode_prepare.argtypes = [c_int] + [POINTER(c_int)] * 3
         lib.appliance_indexer_logits.argtypes = [POINTER(IndexerLogitsParams), c_int, c_void_p]
+        lib.appliance_indexer_topk.argtypes = [POINTER(IndexerTopkParams), c_void_p]
         lib.appliance_kernels_error_string.restype = c_char_p
     except AttributeError as error:
         raise OSError(f"{file} is of another version than this package: {error}") from None
@@ -97,3 +109,14 @@ def prepare_indexer_logits() -> int:
 
 def indexer_logits(params: IndexerLogitsParams, blocks: int, stream: int) -> None:
     check(load().appliance_indexer_logits(byref(params), blocks, stream), "launching indexer_logits")
+
+
+def prepare_indexer_topk() -> tuple[int, int]:
+    """How many blocks of the indexer's top-k the device runs at once, and the most that can share a row."""
+    blocks, cluster = c_int(), c_int()
+    check(load().appliance_indexer_topk_prepare(byref(blocks), byref(cluster)), "preparing indexer_topk")
+    return blocks.value, cluster.value
+
+
+def indexer_topk(params: IndexerTopkParams, stream: int) -> None:
+    check(load().appliance_indexer_topk(byref(params), stream), "launching indexer_topk")
