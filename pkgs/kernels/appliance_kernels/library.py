@@ -36,6 +36,15 @@ class DecodeParams(Structure):
     ]  # fmt: skip
 
 
+class PrefillParams(Structure):
+    """SparseMlaPrefillParams of sparse_mla_prefill.h."""
+
+    _fields_ = [
+        ("q", c_void_p), ("q_batch_stride", c_int64), ("q_head_stride", c_int64), ("out", c_void_p), ("lse", c_void_p),
+        ("sink", c_void_p), ("source", Source * 2), ("softmax_scale", c_float), ("rows", c_int32), ("heads", c_int32),
+    ]  # fmt: skip
+
+
 class IndexerLogitsParams(Structure):
     """IndexerLogitsParams of indexer_logits.h."""
 
@@ -73,6 +82,8 @@ def load() -> ctypes.CDLL:
     try:
         lib.appliance_sparse_mla_decode.argtypes = [POINTER(DecodeParams), c_void_p]
         lib.appliance_sparse_mla_decode_prepare.argtypes = [c_int] + [POINTER(c_int)] * 3
+        lib.appliance_sparse_mla_prefill.argtypes = [POINTER(PrefillParams), c_void_p]
+        lib.appliance_sparse_mla_prefill_prepare.argtypes = [c_int] + [POINTER(c_int)] * 2
         lib.appliance_indexer_logits.argtypes = [POINTER(IndexerLogitsParams), c_int, c_void_p]
         lib.appliance_indexer_topk.argtypes = [POINTER(IndexerTopkParams), c_void_p]
         lib.appliance_kernels_error_string.restype = c_char_p
@@ -98,6 +109,18 @@ def prepare_decode(heads: int) -> tuple[int, int, tuple[int, ...]]:
 
 def decode(params: DecodeParams, stream: int) -> None:
     check(load().appliance_sparse_mla_decode(byref(params), stream), "launching sparse_mla_decode")
+
+
+def prepare_prefill(heads: int) -> tuple[int, int]:
+    """Heads of a block, and how many blocks the device runs at once."""
+    per_block, blocks = c_int(), c_int()
+    error = load().appliance_sparse_mla_prefill_prepare(heads, byref(per_block), byref(blocks))
+    check(error, "preparing sparse_mla_prefill")
+    return per_block.value, blocks.value
+
+
+def prefill(params: PrefillParams, stream: int) -> None:
+    check(load().appliance_sparse_mla_prefill(byref(params), stream), "launching sparse_mla_prefill")
 
 
 def prepare_indexer_logits() -> int:
