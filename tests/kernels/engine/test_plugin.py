@@ -163,7 +163,8 @@ def test_the_engines_scheduler_reports_and_logs_it_once(standin_library):
     lines = [line for line in done.stderr.splitlines() if line.startswith("appliance kernels: active")]
     assert lines == [lines[0]] and f"; library {standin_library}, sha256 " in lines[0]
     assert lines[0].startswith("appliance kernels: active: flash_mla_with_kvcache_sm120, ")
-    assert "fp8_paged_mqa_logits_torch_sm120" in lines[0]
+    for name in ("fp8_paged_mqa_logits_torch_sm120", "topk_transform_paged", "topk_transform_paged_v2"):
+        assert f", {name}" in lines[0]
 
 
 def test_switched_off_the_engine_is_stock(monkeypatch, standin_library):
