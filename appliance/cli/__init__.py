@@ -1,10 +1,10 @@
 """The command line, thin: each verb is one module, imported only when it is called."""
 
-import importlib
 import sys
 
 import click
 
+from appliance.cli.lazy import LazyGroup
 from appliance.errors import ApplianceError
 
 VERBS = {
@@ -22,23 +22,12 @@ VERBS = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands live in modules of their own; their one-line helps are known without an import."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
-        return importlib.import_module(f"appliance.cli.{name}").command
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    commands_of=VERBS,
+    module="appliance.cli.{}",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="appliance")
 def cli() -> None:
     """One machine with many GPUs as one serving appliance.

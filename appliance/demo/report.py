@@ -1,24 +1,26 @@
 """A RunRecord as a page that people read."""
 
-from appliance.documents import RunRecord, ServeCell
+from appliance.documents import Cell, RunRecord
 
 COLUMNS = ["concurrency", "requests", "TTFT ms", "TPOT ms", "ITL ms", "tok/s out"]
 PERCENTILES = "TTFT, TPOT and ITL: p50 / p99"
 
 
-def row(cell: ServeCell) -> list[str]:
-    """One cell as the texts of its table row, in the order of COLUMNS."""
+def row(cell: Cell) -> list[str]:
+    """One cell, measured once, as the texts of its table row, in the order of COLUMNS."""
+
+    measured = cell.repetitions[0]
 
     def both(distribution) -> str:
         return f"{distribution.p50:.1f} / {distribution.p99:.1f}"
 
     return [
-        str(cell.concurrency),
+        str(cell.workload.concurrency),
         f"{cell.completed} of {cell.requests}",
-        both(cell.ttft_ms),
-        both(cell.tpot_ms),
-        both(cell.itl_ms),
-        f"{cell.output_tokens_per_s:.1f}",
+        both(measured.ttft_ms),
+        both(measured.tpot_ms),
+        both(measured.itl_ms),
+        f"{measured.output_tokens_per_s:.1f}",
     ]
 
 

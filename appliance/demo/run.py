@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import appliance
-from appliance.bench.serve import measure
+from appliance.bench.figures import figures_of
+from appliance.bench.serve.repetition import measure
 from appliance.demo.model import ensure_model
 from appliance.demo.report import report
-from appliance.documents import Check, GoldenAnswer, Plan, Recon, RunRecord, RunState, ServeCell, write_whole
+from appliance.documents import Cell, Check, GoldenAnswer, Plan, Recon, RunRecord, RunState, Workload, write_whole
 from appliance.engines.sglang.load import TOOL
 from appliance.plan.gpu import Wishes
 from appliance.plan.make import make_plan
@@ -79,14 +80,7 @@ def run_demo(
     kept = False
     try:
         checks = check(plan, expected, listener.on_step)
-        cells = measure(
-            plan,
-            CONCURRENCIES,
-            REQUESTS_EACH,
-            INPUT_TOKENS,
-            OUTPUT_TOKENS,
-            on_cell=lambda concurrency: listener.on_step(f"measuring at concurrency {concurrency}"),
-        )
+        cells = measure_all(plan, found.model.vocab_size, listener.on_step)
         checks.append(check_load(cells))
         record = RunRecord(
             date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -127,7 +121,24 @@ def reference_answers(plan: Plan, state_dir: Path, listener: Listener) -> list[G
         stop(state_dir, lambda state: None)
 
 
-def check_load(cells: list[ServeCell]) -> Check:
+def measure_all(plan: Plan, vocabulary: int | None, on_step: Callable[..., None]) -> list[Cell]:
+    """One cell a concurrency, each measured once."""
+    cells = []
+    for concurrency in CONCURRENCIES:
+        on_step(f"measuring at concurrency {concurrency}")
+        workload = Workload(
+            name="plain",
+            input_tokens=INPUT_TOKENS,
+            output_tokens=OUTPUT_TOKENS,
+            concurrency=concurrency,
+            requests=concurrency * REQUESTS_EACH,
+        )
+        found = [measure(plan, workload, concurrency, vocabulary)]
+        cells.append(Cell(topology=plan.topology, workload=workload, repetitions=found, figures=figures_of(found)))
+    return cells
+
+
+def check_load(cells: list[Cell]) -> Check:
     """Whether every request of the measurement was answered."""
     completed, requests = sum(cell.completed for cell in cells), sum(cell.requests for cell in cells)
     return Check(name="load", passed=completed == requests, evidence=f"{completed} of {requests} requests answered")

@@ -1,6 +1,22 @@
 """The typed documents that flow from stage to stage: recon -> plan -> preflight -> launch -> verify -> bench."""
 
 from appliance.documents.base import Document, Part, write_whole
+from appliance.documents.bench import (
+    Asked,
+    BenchedTopology,
+    BenchRecord,
+    Cell,
+    Distribution,
+    Figure,
+    KvTransfers,
+    LimitShare,
+    Repetition,
+    RoleThroughput,
+    Slo,
+    Stamp,
+    Workload,
+)
+from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
     ArchGate,
@@ -24,7 +40,7 @@ from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, 
 from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
 from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.recon import Recon
-from appliance.documents.run import Distribution, RunRecord, ServeCell
+from appliance.documents.run import RunRecord
 from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
 from appliance.documents.verification import Check, Verification
 
@@ -43,6 +59,8 @@ DOCUMENTS: dict[str, type[Document]] = {
         RebuildReport,
         RunRecord,
         KernelBench,
+        BenchRecord,
+        Comparison,
         RunState,
         Status,
         Verification,
@@ -52,15 +70,22 @@ DOCUMENTS: dict[str, type[Document]] = {
 __all__ = [
     "DOCUMENTS",
     "ArchGate",
+    "Asked",
+    "BenchRecord",
     "BenchedGpu",
+    "BenchedTopology",
     "Binary",
     "Bound",
+    "Cell",
     "Check",
+    "ComparedFigure",
+    "Comparison",
     "CostedTopology",
     "CostedWorker",
     "Distribution",
     "Document",
     "EngineReport",
+    "Figure",
     "Finding",
     "Findings",
     "ForcedSetting",
@@ -72,6 +97,8 @@ __all__ = [
     "KernelLimit",
     "KernelStep",
     "KernelTime",
+    "KvTransfers",
+    "LimitShare",
     "Link",
     "MachineReport",
     "Measure",
@@ -95,17 +122,21 @@ __all__ = [
     "RebuiltPart",
     "Recon",
     "RecordedPart",
+    "Repetition",
+    "RoleThroughput",
     "Router",
     "RuleResult",
     "RunRecord",
     "RunState",
-    "ServeCell",
     "ServerOption",
+    "Slo",
+    "Stamp",
     "Status",
     "Tool",
     "TransferBackend",
     "TransportModule",
     "Verification",
     "Worker",
+    "Workload",
     "write_whole",
 ]

@@ -2,36 +2,13 @@
 
 from typing import ClassVar, Literal
 
-from appliance.documents.base import Document, Part
+from appliance.documents.base import Document
+from appliance.documents.bench import Cell
 from appliance.documents.engine import EngineReport
 from appliance.documents.machine import MachineReport
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan
 from appliance.documents.verification import Check
-
-
-class Distribution(Part):
-    """Mean and percentiles of one quantity over the requests of a cell, in milliseconds."""
-
-    mean: float
-    p50: float
-    p90: float
-    p99: float
-
-
-class ServeCell(Part):
-    """One cell of a serving measurement: what was asked for, and what came of it."""
-
-    concurrency: int
-    requests: int
-    completed: int
-    input_tokens: int
-    output_tokens: int
-    duration_s: float
-    output_tokens_per_s: float
-    ttft_ms: Distribution
-    tpot_ms: Distribution
-    itl_ms: Distribution
 
 
 class RunRecord(Document):
@@ -49,5 +26,5 @@ class RunRecord(Document):
     """Seconds from its start until each worker, and the router, answered."""
     checks: list[Check]
     bench_tool: str | None = None
-    cells: list[ServeCell] = []
+    cells: list[Cell] = []
     remarks: list[str] = []

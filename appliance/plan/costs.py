@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from appliance.documents import Bound, CostedTopology, CostedWorker, Gpu, MachineReport, ModelReport, RankMemory
+from appliance.hardware.gpu_model import GpuModel, gpu_model
 from appliance.plan import bounds
 from appliance.plan.groups import Links
 from appliance.plan.layouts import Layout, Place
@@ -154,7 +155,19 @@ def bounds_of(layout: Layout, model: ModelReport, machine: MachineReport, chosen
 
 def link(gpus: tuple[int, ...], links: Links, all_gpus: list[Gpu], chosen: Selection) -> tuple[float | None, str]:
     """GB/s in one direction of the slowest GPU's own link among `gpus`, and what link that is."""
-    sheet = chosen.model
+    return speed_of(gpus, links, all_gpus, chosen.model)
+
+
+def link_of(gpus: tuple[int, ...], machine: MachineReport) -> tuple[float | None, str]:
+    """The same for GPUs of a machine's report."""
+    first = next((gpu.name for gpu in machine.gpus if gpu.index == gpus[0]), None)
+    return speed_of(gpus, Links(machine.links), machine.gpus, gpu_model(first))
+
+
+def speed_of(
+    gpus: tuple[int, ...], links: Links, all_gpus: list[Gpu], sheet: GpuModel | None
+) -> tuple[float | None, str]:
+    """GB/s of the slowest link among `gpus`, by the machine's links first and the data sheet second."""
     if len(gpus) > 1 and links.all_nvlink(gpus):
         return (sheet.nvlink_gb_s if sheet else None), "NVLink, data sheet"
     slowest: tuple[float, str] | None = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from appliance.documents import EngineReport, MachineReport, ModelReport, Plan, PlannedEngine, Router, Worker
 from appliance.engines.settings import reasons, variables, words
 from appliance.engines.sglang.cuda import settings as sglang
+from appliance.engines.sglang.kernels import PACKAGE
 from appliance.engines.smg import settings as smg
 from appliance.errors import CheckFailed, InputError
 from appliance.plan.costs import Costed, Wanted, cost
@@ -55,7 +56,8 @@ def plan_on_gpus(machine: MachineReport, model: ModelReport, engine: EngineRepor
     topology, why = choose(costed, wishes)
     picked = costed[topology]
     workers = [
-        worker(index, place, picked, model, machine, chosen, links, wishes) for index, place in enumerate(picked.layout)
+        worker(index, place, picked, model, machine, engine, chosen, links, wishes)
+        for index, place in enumerate(picked.layout)
     ]
     router = None
     if topology != "single":
@@ -126,6 +128,7 @@ def worker(
     picked: Costed,
     model: ModelReport,
     machine: MachineReport,
+    engine: EngineReport,
     chosen: Selection,
     links: Links,
     wishes: Wishes,
@@ -138,7 +141,14 @@ def worker(
     fraction = FRACTIONS[place.role] if shares(picked) else None
     args = sglang.arguments(place.role, context, model, wishes.draft_tokens, fraction, across(place, machine))
     env = sglang.environment(
-        place.role, len(place.gpus), chosen.compute_capability, model, links.farthest(place.gpus), nvlink, processor
+        place.role,
+        len(place.gpus),
+        chosen.compute_capability,
+        model,
+        links.farthest(place.gpus),
+        nvlink,
+        processor,
+        own_kernels=engine.packages.get(PACKAGE) is not None,
     )
     node = place.nodes[0] if len(place.nodes) == 1 else None
     ports = wishes.ports

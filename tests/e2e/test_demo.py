@@ -28,12 +28,13 @@ def test_the_demo_checks_measures_reports_and_stops(topology, tmp_path):
     assert all(check.passed for check in record.checks)
     assert {"golden prompts, one by one", "golden prompts, all at once"} <= set(names)
     assert ("decode did not prefill" in names) == (topology == "pd")
-    assert [cell.concurrency for cell in record.cells] == [1, 2, 4]
+    assert [cell.workload.concurrency for cell in record.cells] == [1, 2, 4]
     for cell in record.cells:
-        assert cell.completed == cell.requests
-        assert cell.output_tokens == 32 * cell.requests
-        assert cell.input_tokens >= 128 * cell.requests
-        assert 0 < cell.tpot_ms.p50 <= cell.tpot_ms.p99
+        (measured,) = cell.repetitions
+        assert measured.completed == measured.requests == cell.workload.requests
+        assert measured.output_tokens == 32 * measured.requests
+        assert measured.input_tokens >= 128 * measured.requests
+        assert 0 < measured.tpot_ms.p50 <= measured.tpot_ms.p99
     assert "tok/s out" in done.stdout
     assert record.plan_identity in (state_dir / "report.md").read_text()
 

@@ -5,6 +5,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from appliance.documents import Findings
 from tests.helpers.nix_module import PROJECT, evaluate, module_of
 from tests.helpers.systemd_machine import run_on_systemd
 
@@ -147,3 +148,19 @@ def test_a_model_that_is_cut_off_keeps_the_workers_down_with_a_reason(make_plan,
     reason = f"{MODEL}/model.safetensors: truncated: {size - 1000} bytes, expected {size}"
     assert reason in " ".join(" ".join(lines).split())  # the table for people breaks long lines
     assert "Dependency failed for sglang-prefill.service - SGLang appliance: prefill worker prefill." in lines
+
+
+SANDBOX = """\
+PYTHONPATH=/srv/project LD_LIBRARY_PATH=/srv/python/lib /srv/environment/bin/python -m appliance \\
+    preflight --plan /etc/sglang-appliance/plan.json --only-probe sandbox --json --state-dir /run/preflight \\
+    > {shared}/findings.json || true
+"""
+
+
+def test_preflight_shares_memory_from_within_the_settings_of_the_modules_units(make_plan, demo_model, tmp_path):
+    run_units(make_plan("pd"), demo_model, SANDBOX.format(shared=tmp_path), tmp_path)
+    findings = Findings.read(tmp_path / "findings.json")
+    (probe,) = findings.probes.results
+    assert probe.status == "measured", probe
+    assert probe.facts["sandbox"].startswith("transient units with ")
+    assert {measure.name: measure.value for measure in probe.measures} == {"shared memory": 1, "process_vm_readv": 1}

@@ -13,7 +13,9 @@ from pathlib import Path
 APPLIANCE = [sys.executable, "-m", "appliance"]
 
 
-def appliance(*words: object, timeout: float = 240, env: dict | None = None) -> subprocess.CompletedProcess:
+def appliance(
+    *words: object, timeout: float = 240, env: dict | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess:
     """Run `appliance WORDS` to its end and return it, with its output as text."""
     return subprocess.run(
         [*APPLIANCE, *map(str, words)],
@@ -21,6 +23,7 @@ def appliance(*words: object, timeout: float = 240, env: dict | None = None) -> 
         text=True,
         timeout=timeout,
         env=os.environ | (env or {}),
+        cwd=cwd,
         check=False,
     )
 

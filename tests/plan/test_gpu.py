@@ -15,8 +15,8 @@ ENGINE = EngineReport(version="0.5.23", python="3.12.3", packages={})
 V4 = v4_flash()
 
 
-def plan(on, model=V4, **wishes) -> Plan:
-    return plan_on_gpus(on, model, ENGINE, Wishes(**wishes))
+def plan(on, model=V4, engine=ENGINE, **wishes) -> Plan:
+    return plan_on_gpus(on, model, engine, Wishes(**wishes))
 
 
 def shape(found: Plan) -> list[tuple[str, list[int], int | None]]:
@@ -52,6 +52,15 @@ def test_the_reference_case():
     )
     assert [worker.tp_size for costed in found.topologies for worker in costed.workers] == [4, 4, 4, 4, 8]
     assert "KV cache 0->4, 1->5, 2->6, 3->7" in " ".join(found.reasons)
+
+
+@pytest.mark.parametrize(
+    "installed, model, wanted", [("0.1.0", V4, "on"), (None, V4, None), ("0.1.0", dense(60), None)]
+)
+def test_installed_kernels_must_be_active_where_they_serve_the_model(installed, model, wanted):
+    engine = ENGINE.model_copy(update={"packages": {"appliance-kernels": installed}})
+    found = plan(rtx_machine(), model=model, engine=engine)
+    assert [worker.env.get("APPLIANCE_KERNELS") for worker in found.workers] == [wanted] * len(found.workers)
 
 
 def test_a_plan_is_read_back_as_it_was_and_costs_are_no_part_of_its_identity():

@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from prometheus_client.parser import text_string_to_metric_families
 
 MIB = 1024 * 1024
+BUSY = [
+    "num_running_reqs", "num_queue_reqs", "num_prefill_bootstrap_queue_reqs", "num_prefill_inflight_queue_reqs",
+    "num_decode_prealloc_queue_reqs", "num_decode_transfer_queue_reqs",
+]  # fmt: skip
+"""Gauges of requests that a server has not finished with."""
 
 
 @dataclass(frozen=True)
 class WorkerMetrics:
-    """Counters since the server's start, summed over its ranks. Zero where the server has not counted yet."""
+    """Counters since the server's start, summed over its ranks; `busy` is of now. Zero where the server has not counted yet."""
 
     prompt_tokens: int
     generation_tokens: int
@@ -19,6 +24,13 @@ class WorkerMetrics:
     kv_transfers: int
     kv_bytes: int
     """KV cache bytes that a prefill worker sent."""
+    kv_latency_ms: float = 0.0
+    """Sum over its transfers."""
+    kv_speed_gb_s: float = 0.0
+    """Sum of the engine's readings, of `kv_speeds` transfers."""
+    kv_speeds: int = 0
+    busy: int = 0
+    """Requests that run or wait in any queue, now."""
 
 
 def parse(text: str) -> WorkerMetrics:
@@ -40,4 +52,8 @@ def parse(text: str) -> WorkerMetrics:
         prefilled_tokens=total("realtime_tokens_total/prefill_compute"),
         kv_transfers=total("kv_transfer_total_mb_count"),
         kv_bytes=round(wanted.get("sglang:kv_transfer_total_mb_sum", 0.0) * MIB),
+        kv_latency_ms=wanted.get("sglang:kv_transfer_latency_ms_sum", 0.0),
+        kv_speed_gb_s=wanted.get("sglang:kv_transfer_speed_gb_s_sum", 0.0),
+        kv_speeds=total("kv_transfer_speed_gb_s_count"),
+        busy=sum(total(name) for name in BUSY),
     )

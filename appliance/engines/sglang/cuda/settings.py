@@ -2,6 +2,7 @@
 
 from appliance.documents import ModelReport
 from appliance.engines.settings import Setting
+from appliance.engines.sglang.kernels import SWITCH
 from appliance.engines.sglang.prefix_cache import decode_can_keep
 from appliance.engines.sglang.settings import HEARTBEAT, MEET_ON_LOOPBACK, METRICS, OFFLINE, TRANSFER
 
@@ -71,11 +72,13 @@ def environment(
     farthest: str | None,
     nvlink: bool,
     processor: tuple[str | None, int | None],
+    own_kernels: bool = False,
 ) -> list[Setting]:
     """The variables of a worker, each with its reason.
 
     farthest: the farthest PCIe path among its GPUs, as `nvidia-smi topo -m` names it; None: none, or not known.
     nvlink: whether all pairs have NVLink. processor: (vendor, family) of the CPUs.
+    own_kernels: whether appliance-kernels is installed beside the engine.
     """
     chosen = [
         OFFLINE,
@@ -86,6 +89,9 @@ def environment(
     if capability == "12.0" and model.model_type == "deepseek_v4":
         why = "window cache in the pages that FlashInfer reads, no copy in each step; the same on both roles"
         chosen.append(Setting("SGLANG_OPT_SM120_DIRECT_SWA_KV", "1", why))
+        if own_kernels:
+            why = "the kernels that are installed must be active: a server that only logs their failure does not count"
+            chosen.append(Setting(SWITCH, "on", why))
     if tp_size > 1 and not nvlink:
         if farthest is not None:
             why = f"peer to peer as far as these GPUs are apart ({farthest}); NCCL stops earlier on some processors"
