@@ -4,7 +4,7 @@
 
 namespace ptx {
 
-// Copies 8 or 16 bytes from global to shared memory, or writes zeros without reading when `valid` is false.
+// Copies 4, 8 or 16 bytes from global to shared memory, or writes zeros without reading when `valid` is false.
 template <int kBytes>
 __device__ __forceinline__ void cp_async(uint32_t shared, const void* global, bool valid) {
   if constexpr (kBytes == 16)

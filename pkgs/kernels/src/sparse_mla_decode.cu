@@ -98,7 +98,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   // Loads that need no other load start first.
   Attention<SparseMlaDecodeParams, Layout, Smem, kHeads, kTile, kStages> attention(p, row, first_head, smem, blockIdx.x,
                                                                                    gridDim.x);
-  const float sink = p.sink && threadIdx.x < kHeads ? __ldg(p.sink + first_head + threadIdx.x) : -kInf;
+  // To shared memory, with the first tile: no register holds it through the loop.
+  if (p.sink && threadIdx.x < kHeads)
+    ptx::cp_async<4>(base + Smem::kSink + threadIdx.x * 4, p.sink + first_head + threadIdx.x, true);
   const uint32_t barrier = base + Smem::kBarrier, max_sum_barrier = base + Smem::kMaxSumBarrier;
   const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank();
   const bool clustered = ranks > 1;
@@ -127,14 +129,13 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   // whole GPU. As f16 with a scale for each head and group, because the way between two blocks is narrow; what stays
   // stays fp32.
   auto* max_sum = reinterpret_cast<float2*>(smem + Smem::kMaxSum);
-  auto* sinks = reinterpret_cast<float*>(smem + Smem::kSink);
+  auto sink_of = [&](int head) { return p.sink ? reinterpret_cast<const float*>(smem + Smem::kSink)[head] : -kInf; };
   auto* weights = reinterpret_cast<float*>(smem + Smem::kWeights);
 #pragma unroll
   for (int s = 0; s < kSoftmaxSteps; ++s) {
     const float sum = reduce_sum<kTile>(l[s]);
     if (lane % kTile == 0) max_sum[(s * kWarps + warp) * kHeadsAtOnce + lane / kTile] = {m[s], sum};
   }
-  if (threadIdx.x < kHeads) sinks[threadIdx.x] = sink;
   const auto* all_max_sum = reinterpret_cast<const float2*>(smem + Smem::kAllMaxSum);
   // The block that this thread sends to, if any: few a warp, since the lanes of a warp start their copies one by one.
   const int peer = warp * (kMaxCluster / kWarps) + lane;
@@ -199,7 +200,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
       const int r = threadIdx.x % kMaxCluster, head = first + threadIdx.x / kMaxCluster;
       const float2* from = r == rank ? max_sum + head : all_max_sum + r * kHeads + head;
       const Merged<kMaxCluster> merged(r < ranks ? *from : float2{-kInf, 0.f});
-      weights[threadIdx.x] = p.splits == 1 ? merged.weight * merged.inverse(sinks[head]) : merged.weight;
+      weights[threadIdx.x] = p.splits == 1 ? merged.weight * merged.inverse(sink_of(head)) : merged.weight;
       if (r == 0) {
         const int split = blockIdx.x >> __ffs(ranks) - 1;
         if (p.splits > 1)
@@ -258,7 +259,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     const Merged<32> merged(lane < p.splits
                                 ? __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + lane * p.heads + head)
                                 : float2{-kInf, 0.f});
-    split_weights[head * 32 + lane] = merged.weight * merged.inverse(sinks[head]);
+    split_weights[head * 32 + lane] = merged.weight * merged.inverse(sink_of(head));
     if (rank == 0 && lane == 0) p.lse[int64_t(row) * p.heads + first_head + head] = merged.lse();
   }
   __syncthreads();
