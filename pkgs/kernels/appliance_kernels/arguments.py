@@ -14,7 +14,8 @@ MAX_CACHE_BYTES = 2**32 * ALIGNMENT  # the kernel counts in units of that
 
 def _check_source(kernel: str, prefix: str, cache_, indices, lengths, batch: int, device) -> None:
     name = f"{prefix}k_cache"
-    require_tensor(kernel, name, cache_, (torch.uint8, torch.float8_e4m3fn), (None, None, 1, layout.TOKEN_BYTES), device)
+    kinds = (torch.uint8, torch.float8_e4m3fn)
+    require_tensor(kernel, name, cache_, kinds, (None, None, 1, layout.TOKEN_BYTES), device)
     pages, size = cache_.shape[:2]
     require(kernel, pages > 0, name, "at least one page", f"shape {list(cache_.shape)}")
     power_of_two = 0 < size <= MAX_PAGE_SIZE and size & (size - 1) == 0
@@ -29,8 +30,9 @@ def _check_source(kernel: str, prefix: str, cache_, indices, lengths, batch: int
     require(kernel, pages * size < 2**31, name, "fewer than 2^31 tokens", pages * size)
     require(kernel, pages * stride < MAX_CACHE_BYTES, name, f"less than {MAX_CACHE_BYTES} bytes", pages * stride)
     name = f"{prefix}indices"
-    require(kernel, isinstance(indices, torch.Tensor) and indices.ndim in (2, 3), name, "a tensor [B, width] or [B, 1, width]",
-             list(indices.shape) if isinstance(indices, torch.Tensor) else type(indices).__name__)  # fmt: skip
+    is_tensor = isinstance(indices, torch.Tensor)
+    got = list(indices.shape) if is_tensor else type(indices).__name__
+    require(kernel, is_tensor and indices.ndim in (2, 3), name, "a tensor [B, width] or [B, 1, width]", got)
     shape = (batch, None) if indices.ndim == 2 else (batch, 1, None)
     require_tensor(kernel, name, indices, (torch.int32,), shape, device)
     require(kernel, indices.shape[-1] > 0, name, "a width of at least 1", list(indices.shape))

@@ -19,9 +19,9 @@ constexpr int kColumnBits = 24, kKeyBits = 32 + kColumnBits;
 constexpr uint32_t kColumnMask = (1u << kColumnBits) - 1;
 constexpr int kFirstBits = 12, kNextBits = 11;  // 12 + 4 * 11 = 56
 constexpr int kBins = 1 << kFirstBits, kBinsOfThread = kBins / kThreads;
-constexpr int kCapacity = 4096;         // keys that are sorted
-constexpr int kSample = 16384;          // columns of a block that are counted without knowing a bound
-constexpr int kColumnsOfBlock = 8192;   // fewer are not worth another block
+constexpr int kCapacity = 4096;        // keys that are sorted
+constexpr int kSample = 16384;         // columns of a block that are counted without knowing a bound
+constexpr int kColumnsOfBlock = 8192;  // fewer are not worth another block
 
 struct alignas(16) Shared {
   uint64_t keys[kCapacity];
@@ -283,8 +283,8 @@ int appliance_indexer_topk_block(int* threads, int* shared_bytes) {
 int appliance_indexer_topk_prepare(int* blocks, int* cluster) {
   using namespace indexer_topk;
   int device, multiprocessors, per_multiprocessor;
-  cudaError_t error = cudaFuncSetAttribute(indexer_topk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           int(sizeof(Shared)));
+  cudaError_t error =
+      cudaFuncSetAttribute(indexer_topk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(sizeof(Shared)));
   if (error == cudaSuccess)
     error = cudaFuncSetAttribute(indexer_topk_kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
   if (error == cudaSuccess) error = cudaGetDevice(&device);

@@ -12,12 +12,12 @@ struct IndexerTopkParams {
   int32_t* tokens;            // [rows, topk] page * page_size + offset, or null
   int32_t* positions;         // [rows, topk] columns, or null
   int64_t scores_stride, page_table_stride, tokens_stride, positions_stride;  // elements
-  int32_t width;              // 1..2^24
+  int32_t width;                                                              // 1..2^24
   int32_t table_width;
   int32_t log2_page_size;
-  int32_t topk;               // 1..2048
+  int32_t topk;  // 1..2048
   int32_t rows;
-  int32_t cluster;            // blocks that share a row: a power of two up to what prepare says
+  int32_t cluster;  // blocks that share a row: a power of two up to what prepare says
 };
 
 // Once for each device, before any capture: how many blocks the device runs at once, and the largest cluster.

@@ -129,7 +129,9 @@ __device__ __forceinline__ void cluster_arrive_relaxed() {
 }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 // Orders memory: what this thread wrote before is seen by the blocks that wait.
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
 // The address of `shared` in the shared memory of another block of the cluster.
 __device__ __forceinline__ uint32_t map_to_rank(uint32_t shared, uint32_t rank) {
   uint32_t r;

@@ -1,9 +1,9 @@
 // Sparse MLA decode: one query token a batch row, all heads of a block against the same list of cached tokens, K = V.
 //
-// How a block works through its tiles is in sparse_mla_tile.cuh. Tiles are dealt to the blocks in turn: the launch depends on shapes
-// only, lengths may change between graph replays. The blocks of a cluster send each other their sums, each finishes a
-// share of the output; if several clusters share a row, the last one to finish (a counter that it sets back to zero)
-// merges their results.
+// How a block works through its tiles is in sparse_mla_tile.cuh. Tiles are dealt to the blocks in turn: the launch
+// depends on shapes only, lengths may change between graph replays. The blocks of a cluster send each other their sums,
+// each finishes a share of the output; if several clusters share a row, the last one to finish (a counter that it sets
+// back to zero) merges their results.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

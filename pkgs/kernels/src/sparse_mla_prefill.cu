@@ -1,8 +1,8 @@
 // Sparse MLA prefill: many query tokens, each with a list of cached tokens of its own, K = V.
 //
-// A block takes one query token and a group of its heads, and works through all tiles alone (sparse_mla_tile.cuh): there
-// are more query tokens than blocks that run at once, so nothing is split and nothing is merged. Two blocks share a
-// multiprocessor where registers allow it, one works while the other waits.
+// A block takes one query token and a group of its heads, and works through all tiles alone (sparse_mla_tile.cuh):
+// there are more query tokens than blocks that run at once, so nothing is split and nothing is merged. Two blocks share
+// a multiprocessor where registers allow it, one works while the other waits.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -52,12 +52,12 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   for (int n = 0; n < kHeads / 8; ++n) {
     const int head = n * 8 + 2 * quad + (octet & 1);
     const float factor = inverse[head];
-    auto* out = static_cast<__nv_bfloat16*>(p.out) +
-                (int64_t(row) * p.heads + first_head + head) * Layout::kHeadDim + warp * 64 + octet / 2 * 16;
+    auto* out = static_cast<__nv_bfloat16*>(p.out) + (int64_t(row) * p.heads + first_head + head) * Layout::kHeadDim +
+                warp * 64 + octet / 2 * 16;
 #pragma unroll
     for (int d = 0; d < 4; d += 2) {
-      const float(&a)[4] = attention.o[n][d];
-      const float(&b)[4] = attention.o[n][d + 1];
+      const float (&a)[4] = attention.o[n][d];
+      const float (&b)[4] = attention.o[n][d + 1];
       const uint2 low = pack_bf16({a[0] * factor, a[1] * factor, a[2] * factor, a[3] * factor});
       const uint2 high = pack_bf16({b[0] * factor, b[1] * factor, b[2] * factor, b[3] * factor});
       *reinterpret_cast<uint4*>(out + d * 4) = {low.x, low.y, high.x, high.y};
@@ -73,7 +73,6 @@ struct PrefillConfig {
   static constexpr int kBytes = PrefillShared<Fp8Ue8m0Layout, kHeads, kTile, kStages>::kBytes;
   static constexpr auto kernel = &sparse_mla_prefill_kernel<Fp8Ue8m0Layout, kHeads, kTile, kStages, kBlocksPerSm>;
 };
-
 
 template <class Function>
 int for_prefill_heads(int heads, Function&& function) {

@@ -6,12 +6,12 @@
 extern "C" {
 
 struct SparseMlaPrefillParams {
-  const void* q;           // [rows, heads, 512] bf16, last dimension dense; 16-byte aligned rows
-  int64_t q_batch_stride;  // elements
-  int64_t q_head_stride;   // elements
-  void* out;               // [rows, heads, 512] bf16, dense
-  float* lse;              // [rows, heads], natural logarithm, without the sink
-  const float* sink;       // [heads] or null
+  const void* q;              // [rows, heads, 512] bf16, last dimension dense; 16-byte aligned rows
+  int64_t q_batch_stride;     // elements
+  int64_t q_head_stride;      // elements
+  void* out;                  // [rows, heads, 512] bf16, dense
+  float* lse;                 // [rows, heads], natural logarithm, without the sink
+  const float* sink;          // [heads] or null
   SparseMlaSource source[2];  // window cache, extra cache
   float softmax_scale;
   int32_t rows;   // query tokens: 1..65535

@@ -331,7 +331,7 @@ struct Attention {
     for (int n = 0; n < kHeadBlocks; ++n)
 #pragma unroll
       for (int d = 0; d < 4; ++d) {
-        float(&a)[4] = o[n][d];
+        float (&a)[4] = o[n][d];
         const float x = __shfl_xor_sync(~0u, odd ? a[0] : a[1], 4), y = __shfl_xor_sync(~0u, odd ? a[2] : a[3], 4);
         if (odd)
           a[0] = x, a[2] = y;

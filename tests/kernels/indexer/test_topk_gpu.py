@@ -1,4 +1,4 @@
-"""The top-k kernel against a stable sort, on a GPU. Everything is compared exactly: what is chosen and in which order."""
+"""The top-k kernel against a stable sort, on a GPU: what is chosen and in which order, exactly."""
 
 import math
 

@@ -80,7 +80,16 @@ def test_nothing_to_write_is_refused():
 
 @pytest.mark.parametrize(
     "rows, width, blocks",
-    [(1, 512, 1), (1, 8192, 1), (1, 16384, 2), (1, 100_000, 8), (1, 2**20, 16), (16, 2**20, 16), (64, 2**20, 4), (9999, 2**20, 1)],
+    [
+        (1, 512, 1),
+        (1, 8192, 1),
+        (1, 16384, 2),
+        (1, 100_000, 8),
+        (1, 2**20, 16),
+        (16, 2**20, 16),
+        (64, 2**20, 4),
+        (9999, 2**20, 1),
+    ],
 )
 def test_blocks_of_a_row_on_an_h200(rows, width, blocks):
     assert topk.blocks_of_row(rows, width, 264, 16) == blocks
