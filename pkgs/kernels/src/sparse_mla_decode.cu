@@ -1,9 +1,13 @@
 // Sparse MLA decode: one query token a batch row, all heads of a block against the same list of cached tokens, K = V.
 //
-// How a block works through its tiles is in sparse_mla_tile.cuh. Tiles are dealt to the blocks in turn: the launch
-// depends on shapes only, lengths may change between graph replays. The blocks of a cluster send each other their sums,
-// each finishes a share of the output; if several clusters share a row, the last one to finish (a counter that it sets
-// back to zero) merges their results.
+// A block reads tiles of kTile tokens with cp.async. Warp w owns values 64w..64w+63 of every token, one scale group: it
+// turns them into bf16 registers once and uses those for Q.K and, transposed in registers, for P.V. So K is neither
+// loaded nor converted twice. The eight partial Q.K sums meet in shared memory, where one warp a head takes the
+// softmax. Both products are computed transposed (tokens or values as the 16-wide M, heads as the 8-wide N of the mma),
+// so that 8 heads fill an mma as well as 32 do. Tiles are dealt to the blocks in turn: the launch depends on shapes
+// only, lengths may change between graph replays. The blocks of a cluster send each other their sums, each finishes a
+// share of the output; if several clusters share a row, the last one to finish (a counter that it sets back to zero)
+// merges their results.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -21,9 +25,13 @@ constexpr int kMaxCluster = 16;
 
 // Shared memory of a block, in bytes.
 template <class Layout, int kHeads, int kTile, int kStages>
-struct Shared : Pipeline<Layout, kHeads, kTile, kStages> {
-  using Base = Pipeline<Layout, kHeads, kTile, kStages>;
-  using Base::kPipeline;
+struct Shared {
+  static constexpr int kScales = kTile * Layout::kTokenBytes;  // of a stage: rows as they are in the cache, then scales
+  static constexpr int kMask = kScales + kTile * Layout::kScaleBytes;  // which tokens are valid
+  static constexpr int kStage = kMask + 16;
+  static constexpr int kScoreStride = kTile + 4;  // floats a head: keeps writes free of conflicts
+  static constexpr int kScores = kStages * kStage;
+  static constexpr int kPipeline = kScores + kWarps * kHeads * kScoreStride * 4;
   // The merge reuses the space of the pipeline, but for what other blocks may already send.
   static constexpr int kMergeHeads = kHeads < 16 ? kHeads : 16;     // heads merged at a time
   static constexpr int kSend = kMergeHeads * Layout::kHeadDim * 4;  // after the sums that stay here
@@ -88,7 +96,12 @@ template <class Layout, int kHeads, int kTile, int kStages, int kBlocksPerSm>
 __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     sparse_mla_decode_kernel(const __grid_constant__ SparseMlaDecodeParams p) {
   using Smem = Shared<Layout, kHeads, kTile, kStages>;
-  constexpr int kHeadBlocks = kHeads / 8, kHeadsAtOnce = Smem::kHeadsAtOnce, kSoftmaxSteps = Smem::kSoftmaxSteps;
+  static_assert(Layout::kGroups == kWarps && Layout::kGroup == 64, "one group a warp");
+  constexpr int kTokenBlocks = kTile / 8, kHeadBlocks = kHeads / 8;
+  constexpr int kHeadsAtOnce = 32 / kTile;  // heads whose softmax a warp takes side by side
+  constexpr int kSoftmaxSteps = kHeads / (kWarps * kHeadsAtOnce);
+  constexpr int kHeadBlocksAtOnce = kHeadBlocks * kTokenBlocks < 8 ? kHeadBlocks : 8 / kTokenBlocks;  // chains of mma
+  static_assert(kSoftmaxSteps > 0 && kHeads % (kWarps * kHeadsAtOnce) == 0, "every warp takes as many heads");
 
   extern __shared__ __align__(16) uint8_t smem[];
   const uint32_t base = __cvta_generic_to_shared(smem);
@@ -96,11 +109,18 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   const int row = blockIdx.y, first_head = blockIdx.z * kHeads;
 
   // Loads that need no other load start first.
-  Attention<SparseMlaDecodeParams, Layout, Smem, kHeads, kTile, kStages> attention(p, row, first_head, smem, blockIdx.x,
-                                                                                   gridDim.x);
-  // To shared memory, with the first tile: no register holds it through the loop.
-  if (p.sink && threadIdx.x < kHeads)
-    ptx::cp_async<4>(base + Smem::kSink + threadIdx.x * 4, p.sink + first_head + threadIdx.x, true);
+  TileQueue<SparseMlaDecodeParams, Layout, kTile, kStages> queue(p, row, blockIdx.x, gridDim.x);
+  const float sink = p.sink && threadIdx.x < kHeads ? __ldg(p.sink + first_head + threadIdx.x) : -kInf;
+  uint32_t q[kHeadBlocks][8];  // q[n][j]: values 16 * quad + 2j, + 1 of head 8n + octet
+#pragma unroll
+  for (int n = 0; n < kHeadBlocks; ++n) {
+    const auto* from =
+        reinterpret_cast<const uint4*>(static_cast<const __nv_bfloat16*>(p.q) + row * p.q_batch_stride +
+                                       (first_head + n * 8 + octet) * p.q_head_stride + warp * 64 + quad * 16);
+    const uint4 a = __ldg(from), b = __ldg(from + 1);
+    q[n][0] = a.x, q[n][1] = a.y, q[n][2] = a.z, q[n][3] = a.w;
+    q[n][4] = b.x, q[n][5] = b.y, q[n][6] = b.z, q[n][7] = b.w;
+  }
   const uint32_t barrier = base + Smem::kBarrier, max_sum_barrier = base + Smem::kMaxSumBarrier;
   const int ranks = ptx::cluster_size(), rank = ptx::cluster_rank();
   const bool clustered = ranks > 1;
@@ -119,23 +139,146 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     __syncwarp();
     ptx::cluster_arrive_relaxed();
   }
-  attention.run();
-  auto& o = attention.o;
-  const auto& m = attention.m;
-  const auto& l = attention.l;
+  TileTokens ahead = queue.next();
+  auto fetch_ahead = [&](uint32_t stage) {
+    fetch<Layout, Smem, kTile>(ahead, stage);
+    ptx::cp_async_commit();
+    if (ahead.valid) ahead = queue.next();
+  };
+  uint32_t free_stage = base + (kStages - 1) * Smem::kStage;
+#pragma unroll 1  // one copy of the code: instructions come from memory too
+  for (int s = 0; s < kStages - 1; ++s) fetch_ahead(base + s * Smem::kStage);
+
+  float o[kHeadBlocks][4][4] = {};  // o[n][d]: values 16d.. (in the order of k) of heads 8n + 2 * quad, + 1
+  float m[kSoftmaxSteps], l[kSoftmaxSteps];
+#pragma unroll
+  for (int s = 0; s < kSoftmaxSteps; ++s) m[s] = -kInf, l[s] = 0.f;
+  const float scale = p.softmax_scale * kLog2e;
+  auto* scores = reinterpret_cast<float*>(smem + Smem::kScores);
+  auto* probs = reinterpret_cast<__nv_bfloat16*>(smem + Smem::kProbs);
+  auto* rescale = reinterpret_cast<float*>(smem + Smem::kRescale);
+  uint32_t stage = base;
+
+  // Q.K over this warp's 64 values, transposed: tokens x heads.
+  auto store_scores = [&](const Slice<kTile>& slice) {
+    const auto& k = slice.k;
+#pragma unroll
+    for (int first = 0; first < kHeadBlocks; first += kHeadBlocksAtOnce) {
+      float s[kHeadBlocksAtOnce][kTokenBlocks / 2][4] = {};
+#pragma unroll
+      for (int j = 0; j < 8; j += 2)
+#pragma unroll
+        for (int n = 0; n < kHeadBlocksAtOnce; ++n)
+#pragma unroll
+          for (int t = 0; t < kTokenBlocks / 2; ++t)
+            ptx::mma_bf16(s[n][t], k[2 * t][j], k[2 * t + 1][j], k[2 * t][j + 1], k[2 * t + 1][j + 1], q[first + n][j],
+                          q[first + n][j + 1]);
+#pragma unroll
+      for (int n = 0; n < kHeadBlocksAtOnce; ++n)
+#pragma unroll
+        for (int t = 0; t < kTokenBlocks / 2; ++t) {
+          float* at = scores + (warp * kHeads + (first + n) * 8 + 2 * quad) * Smem::kScoreStride + t * 16 + octet;
+          const float low = scale_f32(slice.scale[2 * t]), high = scale_f32(slice.scale[2 * t + 1]);
+          at[0] = s[n][t][0] * low, at[Smem::kScoreStride] = s[n][t][1] * low;
+          at[8] = s[n][t][2] * high, at[Smem::kScoreStride + 8] = s[n][t][3] * high;
+        }
+    }
+  };
+
+  // Softmax: lane = token. P is stored so that one vector load gives a lane of P.V its whole operand.
+  auto softmax = [&](uint32_t mask) {
+    const int token = lane % kTile;
+    float x[kSoftmaxSteps], tile_max[kSoftmaxSteps];
+#pragma unroll
+    for (int s = 0; s < kSoftmaxSteps; ++s) {
+      const int head = (s * kWarps + warp) * kHeadsAtOnce + lane / kTile;
+      float part[kWarps];
+#pragma unroll
+      for (int w = 0; w < kWarps; ++w) part[w] = scores[(w * kHeads + head) * Smem::kScoreStride + token];
+      const float sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+      x[s] = mask >> token & 1 ? sum * scale : -kInf;
+      tile_max[s] = reduce_max<kTile>(x[s]);
+    }
+#pragma unroll
+    for (int s = 0; s < kSoftmaxSteps; ++s) {
+      const int head = (s * kWarps + warp) * kHeadsAtOnce + lane / kTile;
+      const float m_new = fmaxf(m[s], tile_max[s]);
+      const float m_safe = m_new == -kInf ? 0.f : m_new;
+      const float alpha = ptx::exp2(m[s] - m_safe), prob = ptx::exp2(x[s] - m_safe);
+      m[s] = m_new;
+      l[s] = l[s] * alpha + prob;
+      probs[head * kTile + (token % 8 / 2) * (kTile / 4) + token / 8 * 2 + token % 2] = __float2bfloat16(prob);
+      if (token == 0) rescale[head] = alpha;
+    }
+  };
+
+  // K in registers becomes V: value-major instead of token-major, its scales in the order of the pairs of P.
+  auto transpose = [&](Slice<kTile>& slice) {
+#pragma unroll
+    for (int i = 0; i < kTokenBlocks; ++i) {
+      slice.scale[i] = ptx::transpose_8x8(scale_bf16x2(slice.scale[i]));
+#pragma unroll
+      for (int j = 0; j < 8; ++j) slice.k[i][j] = ptx::transpose_8x8(slice.k[i][j]);
+    }
+  };
+
+  // P.V, transposed: values x heads.
+  auto add_values = [&](const Slice<kTile>& slice) {
+    const auto& v = slice.k;
+#pragma unroll
+    for (int n = 0; n < kHeadBlocks; ++n) {
+      struct alignas(kTokenBlocks * 4) Probs {
+        uint32_t pair[kTokenBlocks];
+      };
+      Probs prob = *reinterpret_cast<const Probs*>(probs + (n * 8 + octet) * kTile + quad * (kTile / 4));
+#pragma unroll
+      for (int i = 0; i < kTokenBlocks; ++i) prob.pair[i] = ptx::mul_bf16x2(prob.pair[i], slice.scale[i]);
+      const float2 alpha = *reinterpret_cast<const float2*>(rescale + n * 8 + 2 * quad);
+#pragma unroll
+      for (int d = 0; d < 4; ++d)
+        o[n][d][0] *= alpha.x, o[n][d][1] *= alpha.y, o[n][d][2] *= alpha.x, o[n][d][3] *= alpha.y;
+#pragma unroll
+      for (int i = 0; i < kTokenBlocks; i += 2)
+#pragma unroll
+        for (int d = 0; d < 4; ++d)
+          ptx::mma_bf16(o[n][d], v[i][2 * d], v[i][2 * d + 1], v[i + 1][2 * d], v[i + 1][2 * d + 1], prob.pair[i],
+                        prob.pair[i + 1]);
+    }
+  };
+
+  ptx::cp_async_wait<kStages - 2>();
+  __syncthreads();
+  for (;;) {
+    const uint32_t mask = load_shared_word(stage + Smem::kMask);
+    if (mask == 0) break;     // after the last tile, in all warps
+    fetch_ahead(free_stage);  // read by all warps before the last barrier but one
+    Slice<kTile> slice;
+    slice.template load<Layout, Smem>(stage);
+    store_scores(slice);
+    __syncthreads();
+    free_stage = stage;
+    stage = stage == base + (kStages - 1) * Smem::kStage ? base : stage + Smem::kStage;
+    softmax(mask);
+    transpose(slice);
+    ptx::cp_async_wait<kStages - 2>();
+    __syncthreads();
+    add_values(slice);
+  }
+  ptx::cp_async_wait<0>();
 
   // Merge. Block r of the cluster finishes values share * r .. (in units of four) of all heads: every block sends it
   // its sums of those. Bulk copies to a barrier that counts their bytes: ordinary stores would need a fence over the
   // whole GPU. As f16 with a scale for each head and group, because the way between two blocks is narrow; what stays
   // stays fp32.
   auto* max_sum = reinterpret_cast<float2*>(smem + Smem::kMaxSum);
-  auto sink_of = [&](int head) { return p.sink ? reinterpret_cast<const float*>(smem + Smem::kSink)[head] : -kInf; };
+  auto* sinks = reinterpret_cast<float*>(smem + Smem::kSink);
   auto* weights = reinterpret_cast<float*>(smem + Smem::kWeights);
 #pragma unroll
   for (int s = 0; s < kSoftmaxSteps; ++s) {
     const float sum = reduce_sum<kTile>(l[s]);
     if (lane % kTile == 0) max_sum[(s * kWarps + warp) * kHeadsAtOnce + lane / kTile] = {m[s], sum};
   }
+  if (threadIdx.x < kHeads) sinks[threadIdx.x] = sink;
   const auto* all_max_sum = reinterpret_cast<const float2*>(smem + Smem::kAllMaxSum);
   // The block that this thread sends to, if any: few a warp, since the lanes of a warp start their copies one by one.
   const int peer = warp * (kMaxCluster / kWarps) + lane;
@@ -149,8 +292,19 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
                            kMaxSumBytes, ptx::map_to_rank(max_sum_barrier, peer));
     __syncwarp();
   }
-  attention.make_vectors();
+  // Lanes of neighbouring octets swap, so that o[n][d] becomes four consecutive values of one head.
   const bool odd = octet & 1;
+#pragma unroll
+  for (int n = 0; n < kHeadBlocks; ++n)
+#pragma unroll
+    for (int d = 0; d < 4; ++d) {
+      float (&a)[4] = o[n][d];
+      const float x = __shfl_xor_sync(~0u, odd ? a[0] : a[1], 4), y = __shfl_xor_sync(~0u, odd ? a[2] : a[3], 4);
+      if (odd)
+        a[0] = x, a[2] = y;
+      else
+        a[1] = x, a[3] = y;
+    }
   const int vector = warp * 16 + octet / 2 * 4, owner = vector >> log2_share;  // of d = 0; d = 3 has the same owner
 #pragma unroll
   for (int first = 0; first < kHeads; first += Smem::kMergeHeads) {
@@ -200,7 +354,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
       const int r = threadIdx.x % kMaxCluster, head = first + threadIdx.x / kMaxCluster;
       const float2* from = r == rank ? max_sum + head : all_max_sum + r * kHeads + head;
       const Merged<kMaxCluster> merged(r < ranks ? *from : float2{-kInf, 0.f});
-      weights[threadIdx.x] = p.splits == 1 ? merged.weight * merged.inverse(sink_of(head)) : merged.weight;
+      weights[threadIdx.x] = p.splits == 1 ? merged.weight * merged.inverse(sinks[head]) : merged.weight;
       if (r == 0) {
         const int split = blockIdx.x >> __ffs(ranks) - 1;
         if (p.splits > 1)
@@ -259,7 +413,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
     const Merged<32> merged(lane < p.splits
                                 ? __ldcg(reinterpret_cast<const float2*>(p.partial_ml) + part + lane * p.heads + head)
                                 : float2{-kInf, 0.f});
-    split_weights[head * 32 + lane] = merged.weight * merged.inverse(sink_of(head));
+    split_weights[head * 32 + lane] = merged.weight * merged.inverse(sinks[head]);
     if (rank == 0 && lane == 0) p.lse[int64_t(row) * p.heads + first_head + head] = merged.lse();
   }
   __syncthreads();
