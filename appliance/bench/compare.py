@@ -1,10 +1,12 @@
 """Two records side by side: which figures differ beyond their noise, and what else is unlike.
 
 Welch's t-test (unequal variances) over the repetitions of a cell, two-sided, and over all figures of a comparison the
-false discovery rate held at 5 % (Benjamini and Hochberg 1995). Three repetitions are few: a difference that is
-not found may be there all the same, and the table says how large one would have to be.
+false discovery rate held at 5 % (Benjamini and Hochberg 1995). A permutation test of three repetitions against three
+never comes below a chance of 10 %. Three are few all the same: a difference that is not found may be there, and the
+half-width of the change's 95 % interval says how large it could be.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 from statistics import mean
@@ -16,7 +18,20 @@ from appliance.errors import InputError
 
 FALSE_DISCOVERIES = 0.05
 LEAST_REPETITIONS = 2
-COMPARED = ("output tok/s", "TTFT p50", "TTFT p99", "TPOT p50", "E2E p50", "goodput", "energy")
+COMPARED = (
+    "output tok/s", "TTFT p50", "TTFT p99", "TPOT p50", "E2E p50", "goodput", "energy", "acceptance length",
+    "KV transfer", "failed",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What the repetitions say of a difference of means."""
+
+    chance: float
+    """How likely so large a one is without any cause."""
+    half_width: float
+    """Of its 95 % confidence interval, in the figure's unit."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +57,16 @@ def compare(base: BenchRecord, other: BenchRecord, threshold: float) -> Comparis
     pairs = pairs_of(base, other)
     if not pairs:
         raise InputError("the records share no cell (topology, workload, lengths, load); expected at least one")
-    chances = [chance(pair.before, pair.after) for pair in pairs]
-    adjusted = false_discovery(chances)
+    noises = [noise(pair.before, pair.after) for pair in pairs]
+    adjusted = false_discovery([found and found.chance for found in noises])
     return Comparison(
+        simulated=base.simulated,
         base=described(base),
         other=described(other),
         unlike=unlike(base, other),
         threshold=threshold,
         test="Welch's t-test over repetitions, false discovery rate 5 % (Benjamini-Hochberg)",
-        figures=[figure(pair, p, threshold) for pair, p in zip(pairs, adjusted, strict=True)],
+        figures=[figure(*each, threshold) for each in zip(pairs, noises, adjusted, strict=True)],
         only_in_base=only_in(base, other),
         only_in_other=only_in(other, base),
     )
@@ -60,7 +76,9 @@ def described(record: BenchRecord) -> str:
     """A record in one line."""
     gpus = {gpu.name or "a GPU" for gpu in record.machine.gpus}
     device = f"{len(record.machine.gpus)} x {', '.join(sorted(gpus))}" if gpus else record.machine.cpu_model or "CPU"
-    return f"{record.date}, {device}, sglang {record.engine.version}"
+    words = [record.date, device, f"sglang {record.engine.version}"]
+    words += [] if record.complete else ["not complete"]
+    return ", ".join((["SIMULATED"] if record.simulated else []) + words)
 
 
 def unlike(base: BenchRecord, other: BenchRecord) -> list[str]:
@@ -69,7 +87,15 @@ def unlike(base: BenchRecord, other: BenchRecord) -> list[str]:
     def gpus(record: BenchRecord) -> str:
         return ", ".join(gpu.name or "?" for gpu in record.machine.gpus) or "none"
 
+    common = keys(base) & keys(other)
+
+    def asked(record: BenchRecord, what: str) -> str:
+        found = {getattr(cell.workload, what) for cell in record.cells if key(cell) in common}
+        return "; ".join(sorted("none" if each is None else str(each) for each in found))
+
     pairs = {
+        "machine": (base.machine.hostname, other.machine.hostname),
+        "kernel": (base.machine.kernel, other.machine.kernel),
         "GPUs": (gpus(base), gpus(other)),
         "CPU": (base.machine.cpu_model, other.machine.cpu_model),
         "driver": (base.stamp.driver, other.stamp.driver),
@@ -79,6 +105,11 @@ def unlike(base: BenchRecord, other: BenchRecord) -> list[str]:
         "appliance": (base.appliance_version, other.appliance_version),
         "load tool": (f"{base.load_tool} {base.load_tool_version}", f"{other.load_tool} {other.load_tool_version}"),
         "model": (base.model.path, other.model.path),
+        "model's revision": (base.model.revision, other.model.revision),
+        "model's files": (files(base), files(other)),
+        "SLO": (asked(base, "slo"), asked(other, "slo")),
+        "requests of a repetition": (asked(base, "requests"), asked(other, "requests")),
+        "starts": (base.asked.rounds, other.asked.rounds),
     }
     names = base.stamp.versions.keys() | other.stamp.versions.keys()
     pairs |= {name: (base.stamp.versions.get(name), other.stamp.versions.get(name)) for name in sorted(names)}
@@ -88,38 +119,59 @@ def unlike(base: BenchRecord, other: BenchRecord) -> list[str]:
     return [f"{name}: {one} / {two}" for name, (one, two) in pairs.items() if one != two]
 
 
+def files(record: BenchRecord) -> str:
+    """The model's files in a word that differs when they do: names, sizes, and hashes where those are known."""
+    lines = sorted(f"{file.name} {file.size} {file.sha256}" for file in record.model.files)
+    return f"{len(lines)} files, {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:12]}"
+
+
 def pairs_of(base: BenchRecord, other: BenchRecord) -> list[Pair]:
     """The figures of all cells that both records have."""
-    there = {(cell.topology, cell.workload.key()): cell for cell in other.cells}
+    there = {key(cell): cell for cell in other.cells}
     found = []
     for cell in base.cells:
-        match = there.get((cell.topology, cell.workload.key()))
+        match = there.get(key(cell))
         for name in COMPARED if match else ():
             before, after = values(name, cell.repetitions), values(name, match.repetitions)
-            if before and after:
+            if before and after and meaningful(name, cell, match, before + after):
                 found.append(Pair(cell, name, before, after))
     return found
 
 
+def meaningful(name: str, cell: Cell, match: Cell, seen: list[float]) -> bool:
+    """Whether there is anything to compare: goodput under one objective, failures where something failed."""
+    if name == "goodput":
+        return cell.workload.slo == match.workload.slo
+    return name != "failed" or any(seen)
+
+
+def key(cell: Cell) -> tuple:
+    """What two cells must share to be compared."""
+    return cell.topology, cell.workload.key()
+
+
+def keys(record: BenchRecord) -> set[tuple]:
+    """The keys of all its cells."""
+    return {key(cell) for cell in record.cells}
+
+
 def only_in(record: BenchRecord, other: BenchRecord) -> list[str]:
     """Cells that the other record has not, in words."""
-    there = {(cell.topology, cell.workload.key()) for cell in other.cells}
-    return [
-        f"{cell.topology}: {cell.workload.words()}"
-        for cell in record.cells
-        if (cell.topology, cell.workload.key()) not in there
-    ]
+    there = keys(other)
+    return [f"{cell.topology}: {cell.workload.words()}" for cell in record.cells if key(cell) not in there]
 
 
-def chance(before: list[float], after: list[float]) -> float | None:
-    """How likely so large a difference is by chance; None where one side was measured once: nothing can be said."""
+def noise(before: list[float], after: list[float]) -> Noise | None:
+    """The noise of a difference; None where one side was measured once: nothing can be said."""
     if min(len(before), len(after)) < LEAST_REPETITIONS:
         return None
     if len(set(before)) == 1 and len(set(after)) == 1:
-        return 1.0 if before[0] == after[0] else 0.0
+        return Noise(chance=1.0 if before[0] == after[0] else 0.0, half_width=0.0)
     from scipy.stats import ttest_ind
 
-    return float(ttest_ind(before, after, equal_var=False).pvalue)
+    found = ttest_ind(before, after, equal_var=False)
+    interval = found.confidence_interval(0.95)
+    return Noise(chance=float(found.pvalue), half_width=float(interval.high - interval.low) / 2)
 
 
 def false_discovery(chances: list[float | None]) -> list[float | None]:
@@ -133,8 +185,8 @@ def false_discovery(chances: list[float | None]) -> list[float | None]:
     return [None if p is None else float(next(adjusted)) for p in chances]
 
 
-def figure(pair: Pair, p: float | None, threshold: float) -> ComparedFigure:
-    """One figure compared."""
+def figure(pair: Pair, found: Noise | None, p: float | None, threshold: float) -> ComparedFigure:
+    """One figure compared. p: the chance, adjusted."""
     before, after = mean(pair.before), mean(pair.after)
     change = (after - before) / before if before else (0.0 if after == before else math.inf)
     worse = -change if FIGURES[pair.figure].better == "higher" else change
@@ -148,6 +200,7 @@ def figure(pair: Pair, p: float | None, threshold: float) -> ComparedFigure:
         before=round(before, 4),
         after=round(after, 4),
         change=round(change, 4) if math.isfinite(change) else None,
+        noise=round(found.half_width / abs(before), 4) if found is not None and before else None,
         chance=None if p is None else round(p, 5),
         verdict="not comparable" if p is None else verdict,
         regression=beyond_noise and worse > threshold,

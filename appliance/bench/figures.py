@@ -24,6 +24,9 @@ def percentile(field: str, which: str) -> Callable[[Repetition], float | None]:
 FIGURES: dict[str, Kind] = {
     "output tok/s": Kind(lambda repetition: repetition.output_tokens_per_s, "tok/s", "higher"),
     "input tok/s": Kind(lambda repetition: repetition.input_tokens_per_s, "tok/s", "higher"),
+    "computed tok/s": Kind(
+        lambda r: max(r.input_tokens - r.cached_tokens, 0) / r.duration_s if r.duration_s else None, "tok/s", "higher"
+    ),
     **{
         f"{name} {which}": Kind(percentile(field, which), "ms", "lower")
         for name, field in (("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("ITL", "itl_ms"), ("E2E", "e2e_ms"))

@@ -11,6 +11,7 @@ VERBS = {
     "recon": "Report the machine, the model and the engine.",
     "plan": "Turn the three reports into a plan.",
     "preflight": "Check what is known to go wrong, before hours are lost.",
+    "fetch": "Bring a checkpoint here, every file verified.",
     "up": "Run a plan on this machine.",
     "down": "Stop what `up` runs.",
     "status": "Show what `up` runs.",

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from appliance.documents import ComparedFigure, Comparison
 
-COLUMNS = ["figure", "before", "after", "change", "by chance", ""]
+COLUMNS = ["figure", "before", "after", "change", "noise", "by chance", ""]
 
 
 def show(console: Console, comparison: Comparison, everything: bool) -> None:
@@ -45,6 +45,7 @@ def row(figure: ComparedFigure) -> list[str]:
         f"{figure.before:.4g} {figure.unit}",
         f"{figure.after:.4g} {figure.unit}",
         "-" if figure.change is None else f"{figure.change:+.1%}",
+        "-" if figure.noise is None else f"±{figure.noise:.1%}",
         "-" if figure.chance is None else f"{figure.chance:.3g}",
         "REGRESSION" if figure.regression else figure.verdict,
     ]

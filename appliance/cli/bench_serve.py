@@ -8,6 +8,12 @@ import click
 from appliance.cli.interrupt import interruptible
 from appliance.cli.options import base_port_option, json_option, state_option
 
+COMMANDLINE = click.core.ParameterSource.COMMANDLINE
+ASKING = [
+    "concurrencies", "request_rates", "inputs", "outputs", "mixes", "requests_each", "repetitions", "rounds", "slo_ttft",
+    "slo_tpot", "quick", "seed",
+]  # fmt: skip
+"""Options that say what is measured: with --resume either none of them, or those of the run that was stopped."""
 QUICK = {"concurrencies": [1, 4], "inputs": [128, 512], "outputs": [32]}
 
 
@@ -64,7 +70,9 @@ QUICK = {"concurrencies": [1, 4], "inputs": [128, 512], "outputs": [32]}
 @base_port_option
 @state_option
 @json_option
+@click.pass_context
 def command(
+    context: click.Context,
     model: str | None,
     plan_files: tuple[Path, ...],
     topologies: tuple[str, ...],
@@ -109,6 +117,8 @@ def command(
         raise click.UsageError(f"--rounds {rounds}: expected at most the {repetitions} repetitions")
     if resume is not None and output is not None:
         raise click.UsageError("--resume goes on in its own file; expected no --output beside it")
+    if resume is not None and plan_files:
+        raise click.UsageError("--resume goes on with the record's own plans; expected no --plan beside it")
     if plan_files and topologies:
         raise click.UsageError("--plan says the topology; expected no --topology beside it")
     earlier = BenchRecord.read(resume) if resume is not None else None
@@ -131,15 +141,14 @@ def command(
         requests_each=requests_each,
         slo=Slo(ttft_ms=slo_ttft, tpot_ms=slo_tpot) if slo_ttft is not None else None,
     )
-    asked, left_out = workloads(matrix, context_of(plans, found))
+    asked, left_out = workloads(matrix, context_of(plans, found), found.model.vocab_size)
     if not asked:
         raise InputError(f"nothing to measure: {'; '.join(left_out)}")
-    if earlier is not None:
-        asked_for = earlier.asked
-    else:
-        asked_for = Asked(
-            topologies=list(plans), workloads=asked, repetitions=repetitions, rounds=rounds or repetitions, seed=seed
-        )
+    asked_for = Asked(
+        topologies=list(plans), workloads=asked, repetitions=repetitions, rounds=rounds or repetitions, seed=seed
+    )
+    if earlier is not None and not any(context.get_parameter_source(name) == COMMANDLINE for name in ASKING):
+        asked_for = earlier.asked  # nothing was asked for anew: all of it holds
     fresh = new_record(plans, found, asked_for, left_out)
     if earlier is not None:
         require_same(earlier, fresh)

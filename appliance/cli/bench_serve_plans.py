@@ -22,6 +22,7 @@ def plans_of(
 
     given = [Plan.read(path) for path in plan_files]
     if earlier is not None:
+        require_recorded(model, topologies, earlier)
         given = [benched.plan for benched in earlier.topologies.values()]
     twice = [plan.topology for plan in given if [other.topology for other in given].count(plan.topology) > 1]
     if twice:
@@ -50,6 +51,16 @@ def plans_of(
     if not plans:
         raise CheckFailed(f"no topology fits: {'; '.join(refused)}")
     return plans, found
+
+
+def require_recorded(model: str | None, topologies: tuple[str, ...], earlier: BenchRecord) -> None:
+    """Raise InputError where a run that is resumed is asked for another model or other topologies than its record's."""
+    recorded = earlier.model.path
+    if model is not None and model != recorded and Path(model).resolve() != Path(recorded).resolve():
+        raise InputError(f"--model {model}: the record is of {recorded}; expected the same, or no --model")
+    if topologies and set(topologies) != set(earlier.asked.topologies):
+        wanted, there = ", ".join(topologies), ", ".join(earlier.asked.topologies)
+        raise InputError(f"--topology {wanted}: the record is of {there}; expected the same, or no --topology")
 
 
 def context_of(plans: dict[str, Plan], found: Recon) -> int | None:

@@ -16,6 +16,7 @@ from appliance.documents.bench import (
     Stamp,
     Workload,
 )
+from appliance.documents.checkpoint import CheckpointManifest, FetchOutlook, ManifestFile
 from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
 from appliance.documents.engine import (
@@ -38,10 +39,24 @@ from appliance.documents.machine import Gpu, Link, MachineReport, NumaNode, Pcie
 from appliance.documents.model import ModelReport
 from appliance.documents.plan import Plan, PlannedEngine, PlannedModel, Router, Worker
 from appliance.documents.probes import Measure, ProbeRecord, ProbeResult
+from appliance.documents.profile import (
+    BatchLoad,
+    ClassTime,
+    CopyTime,
+    ExpertLoad,
+    Gaps,
+    LayerLoad,
+    Placement,
+    ProfiledGpu,
+    ProfiledKernel,
+    ProfileReport,
+    StepCount,
+    TraceProfile,
+)
 from appliance.documents.rebuild import RebuildRecord, RebuildReport, RebuiltPart, RecordedPart
 from appliance.documents.recon import Recon
 from appliance.documents.run import RunRecord
-from appliance.documents.run_state import Phase, ProcessState, ProcessStatus, RunState, Status
+from appliance.documents.run_state import GpuNow, Phase, ProcessState, ProcessStatus, RunState, Status, WorkerLoad
 from appliance.documents.verification import Check, Verification
 
 DOCUMENTS: dict[str, type[Document]] = {
@@ -57,10 +72,13 @@ DOCUMENTS: dict[str, type[Document]] = {
         GoldenRecord,
         RebuildRecord,
         RebuildReport,
+        CheckpointManifest,
+        FetchOutlook,
         RunRecord,
         KernelBench,
         BenchRecord,
         Comparison,
+        ProfileReport,
         RunState,
         Status,
         Verification,
@@ -68,9 +86,9 @@ DOCUMENTS: dict[str, type[Document]] = {
 }
 
 __all__ = [
-    "DOCUMENTS",
     "ArchGate",
     "Asked",
+    "BatchLoad",
     "BenchRecord",
     "BenchedGpu",
     "BenchedTopology",
@@ -78,29 +96,39 @@ __all__ = [
     "Bound",
     "Cell",
     "Check",
+    "ClassTime",
+    "CheckpointManifest",
     "ComparedFigure",
     "Comparison",
+    "CopyTime",
     "CostedTopology",
     "CostedWorker",
+    "DOCUMENTS",
     "Distribution",
     "Document",
     "EngineReport",
+    "ExpertLoad",
     "Figure",
+    "FetchOutlook",
     "Finding",
     "Findings",
     "ForcedSetting",
+    "Gaps",
     "GoldenAnswer",
     "GoldenRecord",
     "Gpu",
+    "GpuNow",
     "KernelBench",
     "KernelCase",
     "KernelLimit",
     "KernelStep",
     "KernelTime",
     "KvTransfers",
+    "LayerLoad",
     "LimitShare",
     "Link",
     "MachineReport",
+    "ManifestFile",
     "Measure",
     "Microseconds",
     "ModelReport",
@@ -109,6 +137,7 @@ __all__ = [
     "PcieLink",
     "Phase",
     "Pin",
+    "Placement",
     "Plan",
     "PlannedEngine",
     "PlannedModel",
@@ -116,6 +145,9 @@ __all__ = [
     "ProbeResult",
     "ProcessState",
     "ProcessStatus",
+    "ProfileReport",
+    "ProfiledGpu",
+    "ProfiledKernel",
     "RankMemory",
     "RebuildRecord",
     "RebuildReport",
@@ -132,11 +164,14 @@ __all__ = [
     "Slo",
     "Stamp",
     "Status",
+    "StepCount",
     "Tool",
+    "TraceProfile",
     "TransferBackend",
     "TransportModule",
     "Verification",
     "Worker",
+    "WorkerLoad",
     "Workload",
     "write_whole",
 ]

@@ -113,19 +113,22 @@ def describe(error: ValidationError, document: type[Document]) -> str:
 
 
 def fields_at(document: type[BaseModel], place: tuple[Any, ...]) -> list[str]:
-    """The field names that the JSON Schema of `document` allows at `place` (names and list indices)."""
+    """The field names that the JSON Schema of `document` allows at `place` (names, list indices, keys of a map)."""
     schema = document.model_json_schema()
     node = schema
     for part in place:
         node = resolve(node, schema)
-        node = node["items"] if isinstance(part, int) else node["properties"][part]
+        if isinstance(part, int):
+            node = node["items"]
+        else:
+            node = node["properties"][part] if "properties" in node else node["additionalProperties"]
     return sorted(resolve(node, schema)["properties"])
 
 
 def resolve(node: dict, schema: dict) -> dict:
-    """Follow `$ref`, and the one object or list within `anyOf` (an optional part), to the schema itself."""
+    """Follow `$ref`, and the one object, list or map within `anyOf` (an optional part), to the schema itself."""
     for choice in node.get("anyOf", []):
-        if "$ref" in choice or "items" in choice:
+        if choice.keys() & {"$ref", "items", "additionalProperties"}:
             node = choice
     while "$ref" in node:
         node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]

@@ -87,7 +87,7 @@ class KvTransfers(Part):
 
 
 class Repetition(Part):
-    """One run of a workload. Failed requests are counted, and are in no latency."""
+    """One run of a workload. Failed requests are counted; in the latencies are only those that broke off early."""
 
     started: str
     """ISO 8601, UTC."""
@@ -150,6 +150,8 @@ class Cell(Part):
     repetitions: Annotated[list[Repetition], Field(min_length=1)]
     figures: dict[str, Figure] = {}
     """By name, over the repetitions: see appliance.bench.figures.FIGURES for names and units."""
+    output_tokens_per_s_per_gpu: float | None = None
+    """Of all GPUs of the plan, by the median; null where there is none."""
     roles: list[RoleThroughput] = []
     limits: list[LimitShare] = []
     remarks: list[str] = []

@@ -18,6 +18,8 @@ class ComparedFigure(Part):
     after: float
     change: float | None
     """(after - before) / before; null where it is without bound."""
+    noise: float | None = None
+    """Half-width of the change's 95 % confidence interval, as a share of `before`; null: measured once, or of nothing."""
     chance: float | None
     """How likely so large a difference is without any cause, adjusted for the number of figures; null: measured once."""
     verdict: Literal["same", "better", "worse", "not comparable"]
@@ -29,6 +31,8 @@ class ComparedFigure(Part):
 class Comparison(Document):
     KIND: ClassVar[str] = "Comparison"
     kind: Literal["Comparison"] = "Comparison"
+    simulated: bool = False
+    """Whether both records come from a latency profile and not from an engine."""
     base: str
     other: str
     unlike: list[str]

@@ -198,8 +198,27 @@ class Plan(Document):
         return self.router.host if self.router and self.router.host else self.host
 
     def identity(self) -> str:
-        """sha256 over everything that decides what runs; reasons and costs, which do not, are left out."""
+        """sha256 over everything that decides what runs; reasons and costs, which do not, are left out.
+
+        Nor does it matter in which order workers stand, since each has a name, nor arguments of unlike names, which
+        argparse takes in any order, nor whether the router's host is said or taken from the plan: the NixOS module
+        writes a plan in its own order, and it is the same plan.
+        """
         data = self.model_dump(mode="json", exclude={"reasons", "topologies"})
-        for part in [*data["workers"], data["router"] or {}]:
+        data["workers"].sort(key=lambda worker: worker["name"])
+        if data["router"]:
+            data["router"]["host"] = self.router_host()
+        for part in [*data["workers"], *([data["router"]] if data["router"] else [])]:
             part.pop("reasons", None)
+            part["args"] = in_order(part["args"])
         return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def in_order(args: list[str]) -> list[list[str]]:
+    """Arguments as groups, each a flag and its values, by the flags' names; of a flag that comes twice the order stays."""
+    groups: list[list[str]] = []
+    for word in args:
+        if word.startswith("--") or not groups:
+            groups.append([])
+        groups[-1].append(word)
+    return sorted(groups, key=lambda group: group[0].split("=", 1)[0])

@@ -52,6 +52,40 @@ class ProcessStatus(Part):
     last_error: str | None
 
 
+class WorkerLoad(Part):
+    """What a worker is doing now, by its own metrics."""
+
+    name: str
+    running: int
+    """Requests in the batch."""
+    queued: dict[str, int]
+    """Requests that wait, by the engine's name of the queue; those that have none at this role are left out."""
+    kv_use: float
+    """Share of the KV cache's tokens that are taken."""
+    output_tokens_per_s: float
+    prompt_tokens: int
+    """Since the start."""
+    output_tokens: int
+    kv_transfers: int
+    """Since the start; a prefill worker's."""
+    kv_bytes: int
+    kv_latency_ms: float | None = None
+    """Mean of a transfer since the start."""
+    kv_gb_s: float | None = None
+
+
+class GpuNow(Part):
+    """A GPU at this moment; null where the driver does not tell."""
+
+    index: int
+    name: str | None = None
+    memory_used_mib: int | None = None
+    memory_mib: int | None = None
+    power_w: float | None = None
+    temperature_c: int | None = None
+    throttled: list[str] | None = None
+
+
 class Status(Document):
     """A run as it is found at this moment."""
 
@@ -67,6 +101,10 @@ class Status(Document):
     supervisor_pid: int
     processes: list[ProcessStatus]
     error: str | None
+    loads: list[WorkerLoad] = []
+    """Of the workers that answer."""
+    gpus: list[GpuNow] = []
+    """Those of the plan, where there is a driver."""
 
     def serves(self) -> bool:
         """Whether the run is serving, and every process answers."""

@@ -3,11 +3,14 @@
 import asyncio
 from pathlib import Path
 
+import httpx
 import psutil
 
-from appliance.documents import ProcessStatus, RunState, Status
+from appliance.documents import ProcessStatus, RunState, Status, WorkerLoad
 from appliance.engines.sglang.health import generates
+from appliance.engines.sglang.metrics import load_of
 from appliance.engines.smg.health import has_workers
+from appliance.recon.machine.gpus_now import gpus_now
 from appliance.supervisor import session
 from appliance.supervisor.state import StateDirectory, supervisor_alive
 
@@ -29,7 +32,16 @@ async def look(state: RunState) -> Status:
         probe = has_workers if name == "router" else generates
         return alive and await probe(state.plan.url(port), timeout_s=HEALTH_TIMEOUT_S)
 
-    answering = await asyncio.gather(*(answers(process.name, process.port) for process in state.processes))
+    async def load(name: str, port: int) -> WorkerLoad | None:
+        return await metrics(name, state.plan.url(port)) if alive and name != "router" else None
+
+    asked = [(process.name, process.port) for process in state.processes]
+    on_gpus = {gpu for worker in state.plan.workers for gpu in worker.gpus}
+    answering, loads, gpus = await asyncio.gather(
+        asyncio.gather(*(answers(*each) for each in asked)),
+        asyncio.gather(*(load(*each) for each in asked)),
+        asyncio.to_thread(gpus_now, on_gpus),
+    )
     return Status(
         phase=phase,
         endpoint=state.endpoint,
@@ -52,7 +64,18 @@ async def look(state: RunState) -> Status:
             for process, answered in zip(state.processes, answering, strict=True)
         ],
         error=state.error,
+        loads=[load for load in loads if load is not None],
+        gpus=gpus,
     )
+
+
+async def metrics(name: str, url: str) -> WorkerLoad | None:
+    """What a worker is doing; None where it does not say."""
+    async with httpx.AsyncClient(trust_env=False, timeout=HEALTH_TIMEOUT_S) as client:
+        try:
+            return load_of(name, (await client.get(f"{url}/metrics")).raise_for_status().text)
+        except (httpx.HTTPError, ValueError):
+            return None
 
 
 def resident_mib(leader: int) -> int:

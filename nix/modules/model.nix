@@ -1,10 +1,5 @@
 # The model: downloaded if it comes from the hub, checked in any case. Workers start after it, and not at all if it fails.
-{
-  config,
-  lib,
-  pkgs,
-  ...
-}:
+{ config, lib, ... }:
 let
   inherit (lib)
     mkIf
@@ -17,15 +12,13 @@ let
   fromHub = model.repo != null;
   hasToken = cfg.credentials ? hf-token;
 
-  download = "${cfg.package}/bin/hf download ${model.repo} --revision ${toString model.revision} --local-dir ${model.path} --quiet";
-
-  # With the hub out of reach hf fails even where everything is there. So a commit that was downloaded and found whole is
-  # marked, and not asked for again; the mark goes when a later check fails, and the next start downloads what is wrong.
-  mark = "${model.path}/.appliance-${toString model.revision}";
-  bash = line: "${pkgs.bash}/bin/bash -c '${line}'";
+  # the token: fetch reads the unit's credential hf-token; it is in no variable
+  fetch =
+    "${cfg.package}/bin/appliance fetch ${model.repo} --revision ${toString model.revision} --to ${model.path} --flat"
+    + lib.optionalString (model.verify == "hashes") " --deep";
   verify =
     "${cfg.package}/bin/appliance recon model ${model.path}"
-    + lib.optionalString (model.verify == "hashes") " --hash";
+    + lib.optionalString (model.verify == "hashes" && !fromHub) " --hash";
 in
 {
   options.services.sglang-appliance.model = {
@@ -66,7 +59,8 @@ in
       example = "headers";
       description = ''
         `headers`: every weight file is as long as its header says and nothing is missing (a second). `hashes`: moreover
-        its sha256 is what the download recorded; it reads everything once, which warms the page cache for the workers.
+        its sha256 is what the hub lists (with `repo`) or what the download recorded; it reads everything once, which
+        warms the page cache for the workers. A file that is wrong is downloaded again.
       '';
     };
   };
@@ -80,7 +74,6 @@ in
       environment = {
         HOME = "/var/cache/sglang-appliance/model";
       }
-      // optionalAttrs (fromHub && hasToken) { HF_TOKEN_PATH = "%d/hf-token"; }
       // optionalAttrs (cfg.mirror.models != null) { HF_ENDPOINT = cfg.mirror.models; };
       unitConfig.RequiresMountsFor = [ model.path ];
       serviceConfig =
@@ -88,10 +81,7 @@ in
         // {
           Type = "oneshot";
           RemainAfterExit = true;
-          ExecStart =
-            lib.optional fromHub (bash "[ -e ${mark} ] || exec ${download}")
-            ++ [ verify ]
-            ++ lib.optional fromHub (bash ": > ${mark}");
+          ExecStart = lib.optional fromHub fetch ++ [ verify ];
           TimeoutStartSec = "infinity"; # 146 GB take as long as the line needs
           StateDirectory = "sglang-appliance";
           StateDirectoryMode = "0755";
@@ -105,7 +95,6 @@ in
           if fromHub then
             {
               # what is downloaded is kept: a retry goes on where the last one broke off
-              ExecStopPost = bash "[ $SERVICE_RESULT = success ] || rm -f ${mark}";
               Restart = "on-failure";
               RestartSec = 30;
               RestartSteps = 5;

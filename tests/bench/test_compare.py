@@ -3,7 +3,8 @@
 import pytest
 
 from appliance.bench.compare import compare
-from appliance.documents import BenchRecord
+from appliance.documents import BenchRecord, Slo
+from appliance.documents.model import ModelFile
 from appliance.errors import InputError
 from tests.helpers.bench_records import simulated_record
 
@@ -45,6 +46,55 @@ def test_unlike_configurations_are_told():
 def test_cells_that_only_one_record_has_are_named():
     found = compare(simulated_record(), simulated_record(topologies=("pd",)), 0.05)
     assert any(line.startswith("single: ") for line in found.only_in_base) and found.only_in_other == []
+
+
+def test_another_model_and_another_machine_are_told():
+    one = simulated_record()
+    files = [ModelFile(name="model.safetensors", size=1, sha256="a" * 64)]
+    other = one.model_copy(
+        update={
+            "machine": one.machine.model_copy(update={"hostname": "elsewhere"}),
+            "model": one.model.model_copy(update={"files": files}),
+        }
+    )
+    told = compare(one, other, 0.05).unlike
+    assert [line.split(":")[0] for line in told] == ["machine", "model's files"]
+
+
+def with_workloads(record: BenchRecord, **changes) -> BenchRecord:
+    """The record as if its workloads had been others."""
+    cells = [cell.model_copy(update={"workload": cell.workload.model_copy(update=changes)}) for cell in record.cells]
+    return record.model_copy(update={"cells": cells})
+
+
+def test_goodput_is_compared_under_one_objective_only():
+    other = with_workloads(simulated_record(), slo=Slo(ttft_ms=1.0, tpot_ms=1.0))
+    found = compare(simulated_record(), other, 0.05)
+    assert [line.split(":")[0] for line in found.unlike] == ["SLO"]
+    assert "goodput" not in {figure.figure for figure in found.figures}
+
+
+def with_failures(record: BenchRecord) -> BenchRecord:
+    """The record as if two requests of each repetition had failed, without a trace in any latency."""
+
+    def broken(cell):
+        changes = [each.model_copy(update={"completed": each.completed - 2}) for each in cell.repetitions]
+        return cell.model_copy(update={"repetitions": changes})
+
+    return record.model_copy(update={"cells": [broken(cell) for cell in record.cells]})
+
+
+def test_failures_are_a_regression_however_fast_the_rest_was():
+    found = compare(simulated_record(), with_failures(simulated_record()), 0.05)
+    assert {figure.figure for figure in found.regressions()} == {"failed"}
+    assert len(found.regressions()) == len(simulated_record().cells)
+
+
+def test_the_noise_says_how_small_a_change_could_have_been_seen():
+    found = compare(simulated_record(seed=1, repetitions=5), simulated_record(seed=2, repetitions=5, slower=1.3), 0.05)
+    measured = [figure for figure in found.figures if figure.figure == "TPOT p50"]
+    assert all(0 < figure.noise < 0.15 for figure in measured)
+    assert all(abs(figure.change - 0.3) < figure.noise + 0.1 for figure in measured)
 
 
 def unstamped(record: BenchRecord) -> BenchRecord:

@@ -53,6 +53,15 @@ def test_the_identity_is_that_of_what_runs_and_not_of_the_reasons():
     assert parse(with_worker(0, args=["--page-size", "64"])).identity() != plan.identity()
 
 
+def test_the_identity_is_the_same_in_any_order_that_changes_nothing():
+    first, last = ["--page-size", "64", "--enable-metrics"], ["--enable-metrics", "--page-size", "64"]
+    assert parse(with_worker(0, args=first)).identity() == parse(with_worker(0, args=last)).identity()
+    twice, turned = ["--lora-paths", "a", "--lora-paths", "b"], ["--lora-paths", "b", "--lora-paths", "a"]
+    assert parse(with_worker(0, args=twice)).identity() != parse(with_worker(0, args=turned)).identity()
+    data = plan_data()
+    assert parse(data | {"workers": data["workers"][::-1]}).identity() == parse(data).identity()
+
+
 def test_an_unknown_field_is_named_with_its_place_and_the_fields_that_there_are():
     assert message(with_worker(1, prt=1)).startswith("plan.json: workers.1.prt: unknown field; expected one of args, ")
     assert "router.x: unknown field; expected one of args, env, host, metrics_port, port, reasons" in message(

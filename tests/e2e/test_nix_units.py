@@ -33,23 +33,32 @@ def run_units(plan, model: Path, script: str, tmp_path: Path, **changes) -> list
     command.parent.mkdir(parents=True)
     command.write_text(APPLIANCE)
     command.chmod(0o755)
-    environment, packages = interpreter(tmp_path)
     plan_file = tmp_path / "plan.json"
     plan_file.write_text(found["etc"]["sglang-appliance/plan.json"])
     places = {
         "/etc/sglang-appliance/plan.json": plan_file,
         MODEL: model,
-        PACKAGE: tmp_path / "package",
-        # not at their own paths: the units see neither /home nor /root nor /tmp
-        "/srv/project": PROJECT,
-        "/srv/python": Path(sys.base_prefix),
-        "/srv/environment": environment,
-        f"/srv/environment/{packages.relative_to(sys.prefix)}": packages,
+        **places_of(tmp_path),
     }
     script = FUNCTIONS + script
     return run_on_systemd(
         found["units"], script, shared=tmp_path, visible=[], timeout_s=600, places=places
     ).splitlines()
+
+
+def places_of(tmp_path: Path) -> dict[str, Path]:
+    """The package, the project and its interpreter, by where they are in the machine.
+
+    Not at their own paths: the units see neither /home nor /root nor /tmp.
+    """
+    environment, packages = interpreter(tmp_path)
+    return {
+        PACKAGE: tmp_path / "package",
+        "/srv/project": PROJECT,
+        "/srv/python": Path(sys.base_prefix),
+        "/srv/environment": environment,
+        f"/srv/environment/{packages.relative_to(sys.prefix)}": packages,
+    }
 
 
 def interpreter(tmp_path: Path) -> tuple[Path, Path]:

@@ -6,7 +6,7 @@ Every record made here has `simulated` set: nothing in it was measured.
 import random
 
 from appliance.bench.figures import figures_of
-from appliance.bench.serve.limits import roles
+from appliance.bench.serve.limits import per_gpu, roles
 from appliance.documents import (
     Asked,
     BenchedTopology,
@@ -136,6 +136,7 @@ def simulated_record(
                     workload=workload,
                     repetitions=found,
                     figures=figures,
+                    output_tokens_per_s_per_gpu=per_gpu(plans[topology], figures),
                     roles=roles(plans[topology], figures),
                     limits=[limit],
                 )

@@ -1,4 +1,4 @@
-"""A small hub: the parts of its HTTP API that a reconnaissance uses, over folders on disk, with faults on request.
+"""A small hub: what of its HTTP API recon and fetch use, over folders on disk, with faults on request.
 
 Repository information with sizes and LFS hashes, resolve with ETag, X-Repo-Commit and X-Linked-* headers, redirects of
 LFS files to a second host that knows ranges, errors as the hub words them (status and X-Error-Code). As a program,
@@ -32,6 +32,14 @@ class Hub:
     """The same for weight files alone."""
     cuts: int = 0
     """How many of the next answers of the second host break off in mid-body."""
+    refusals: int = 0
+    """How many of the next requests for weight files get `file_fault`; 0 with a `file_fault`: all of them."""
+    corrupt: dict[str, int] = field(default_factory=dict)
+    """By file name: how many of its next answers have a wrong byte."""
+    rate: int | None = None
+    """Bytes a second of one answer of the second host."""
+    commit: str = COMMIT
+    """What main is."""
     hang_s: float = 0
     """Seconds until an answer of the second host."""
     ranges: bool = True
@@ -55,7 +63,8 @@ def siblings(hub: Hub) -> list[dict]:
     for path in sorted(hub.folder.rglob("*")):
         if not path.is_file():
             continue
-        entry = {"rfilename": str(path.relative_to(hub.folder)), "size": path.stat().st_size, "blobId": "0" * 40}
+        entry = {"rfilename": str(path.relative_to(hub.folder)), "size": path.stat().st_size}
+        entry["blobId"] = "0" * 40 if hub.lfs(path) else blob_of(path, path.stat().st_mtime_ns)
         if hub.lfs(path):
             digest = digest_of(path, path.stat().st_mtime_ns) if hub.hashes else "0" * 64
             entry["lfs"] = {"sha256": digest, "size": entry["size"], "pointerSize": 134}
@@ -66,6 +75,13 @@ def siblings(hub: Hub) -> list[dict]:
 @cache
 def digest_of(path: Path, changed: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def blob_of(path: Path, changed: int) -> str:
+    """sha1 of the file as a blob of git."""
+    content = path.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -98,23 +114,28 @@ class Handler(BaseHTTPRequestHandler):
         api, resolve = f"/api/models/{REPO}", f"/{REPO}/resolve/"
         if path == api or path.startswith(f"{api}/revision/"):
             revision = path.partition("/revision/")[2] or "main"
-            if revision not in ("main", "v1", COMMIT):
+            if revision not in ("main", "v1", hub.commit):
                 return self.refuse(404, "RevisionNotFound", {})
-            info = {"id": REPO, "modelId": REPO, "sha": COMMIT, "private": False, "siblings": siblings(hub)}
+            info = {"id": REPO, "modelId": REPO, "sha": hub.commit, "private": False, "siblings": siblings(hub)}
             return self.send(200, json.dumps(info).encode(), {"Content-Type": "application/json"})
         if not path.startswith(resolve):
             return self.refuse(404, "RepoNotFound", {"X-Error-Message": "Repository not found"})
         revision, _, name = path.removeprefix(resolve).partition("/")
         file = hub.folder / name
-        if revision != COMMIT:
+        if revision != hub.commit:
             return self.refuse(404, "RevisionNotFound", {})
         if not file.is_file():
             return self.refuse(404, "EntryNotFound", {"X-Error-Message": "Entry not found"})
-        marks = {"ETag": '"0"', "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
+        marks = {"ETag": '"0"', "X-Repo-Commit": hub.commit, "Accept-Ranges": "bytes"}
         if not hub.lfs(file):
             return self.part(file, marks)
         if hub.file_fault is not None:
-            return self.refuse(*hub.file_fault)
+            fault = hub.file_fault
+            with hub.lock:
+                hub.refusals -= 1
+                if hub.refusals == 0:
+                    hub.file_fault = None
+            return self.refuse(*fault)
         marks |= {"X-Linked-Size": str(file.stat().st_size), "X-Linked-Etag": '"0"'}
         return self.send(302, b"", marks | {"Location": f"{hub.cdn}/blob/{name}?signature=secret"})
 
@@ -134,6 +155,9 @@ class Handler(BaseHTTPRequestHandler):
         with self.hub.lock:
             cut = self.host == "cdn" and self.hub.cuts > 0
             self.hub.cuts -= cut
+            name = str(file.relative_to(self.hub.folder))
+            corrupt = self.hub.corrupt.get(name, 0) > 0
+            self.hub.corrupt[name] = self.hub.corrupt.get(name, 0) - corrupt
         self.send_response(status)
         for name, value in (headers | {"Content-Length": str(end - begin)}).items():
             self.send_header(name, value)
@@ -144,8 +168,12 @@ class Handler(BaseHTTPRequestHandler):
             content.seek(begin)
             left = (end - begin) // 2 if cut else end - begin
             while left and (piece := content.read(min(left, 1 << 16))):
+                if corrupt:
+                    piece, corrupt = bytes([piece[0] ^ 1]) + piece[1:], False
                 self.wfile.write(piece)
                 left -= len(piece)
+                if self.hub.rate and self.host == "cdn":
+                    threading.Event().wait(len(piece) / self.hub.rate)
                 with self.hub.lock:
                     self.hub.sent += len(piece)
         if cut:
@@ -167,11 +195,15 @@ class CdnHandler(Handler):
     host = "cdn"
 
 
-def serve(hub: Hub) -> list[ThreadingHTTPServer]:
-    """Serve `hub` on two ports of its own, the second under another name; returns the servers, to be shut down."""
+def serve(hub: Hub, port: int = 0) -> list[ThreadingHTTPServer]:
+    """Serve `hub` at `port` (0: a free one), and at a free one under another name.
+
+    Returns the servers, to be shut down.
+    """
     servers = []
     for handler, name in ((Handler, "127.0.0.1"), (CdnHandler, "localhost")):
-        server = ThreadingHTTPServer(("127.0.0.1", 0), type(handler.__name__, (handler,), {"hub": hub}))
+        address = ("127.0.0.1", port if handler is Handler else 0)
+        server = ThreadingHTTPServer(address, type(handler.__name__, (handler,), {"hub": hub}))
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         servers.append(server)

@@ -1,7 +1,8 @@
 """What physics allows at best, beside what a cell reached: shares of a bound, never predictions.
 
 Bounds as in appliance.plan.bounds, for the cell's own batch and lengths: a decode step reads the weights of a token's
-path once and the KV cache of every request in flight. Without a data sheet (a CPU, an unknown GPU) nothing is said.
+path once and the KV cache of every request in flight, and with speculation yields as many tokens as were accepted. What
+a prefix cache gave is no work of prefill. Without a data sheet (a CPU, an unknown GPU) nothing is said.
 """
 
 from appliance.documents import Figure, LimitShare, MachineReport, ModelReport, Plan, RoleThroughput, Workload, Worker
@@ -20,19 +21,22 @@ def limits(
     prefilling = [worker for worker in plan.workers if worker.role != "decode"]
     found = []
     if "output tok/s" in figures and workload.concurrency:
+        accepted = figures["acceptance length"].median if "acceptance length" in figures else 1.0
         rates = [decode_rate(workload, len(decoding), worker, sheets[worker.name], model) for worker in decoding]
         if None not in rates:
             formula = (
                 f"{workload.concurrency} in flight on {len(decoding)} workers: weights once a step, and the KV cache of "
                 f"{workload.input_tokens + workload.output_tokens // 2} tokens of each"
+                + (f"; {accepted:g} tokens a step by speculation" if accepted != 1.0 else "")
             )
-            found.append(share("decode", figures["output tok/s"], sum(rates), "tok/s", "memory bandwidth", formula))
-    if "input tok/s" in figures:
+            limit = accepted * sum(rates)
+            found.append(share("decode", figures["output tok/s"], limit, "tok/s", "memory bandwidth", formula))
+    if "computed tok/s" in figures:
         bound = [bounds.prefill(model, sheets[worker.name], worker.tp_size) for worker in prefilling]
         if all(bound):
             limit = sum(one[0].value for one in bound)
             formula = f"{len(prefilling)} workers: {bound[0][0].formula}"
-            found.append(share("prefill", figures["input tok/s"], limit, "tok/s", "FLOP/s", formula))
+            found.append(share("prefill", figures["computed tok/s"], limit, "tok/s", "FLOP/s", formula))
     pairs = plan.rank_pairs()
     if "KV bandwidth" in figures and pairs and pairs[0][0] != pairs[0][1]:
         gb_s, way = link_of(pairs[0], machine)
@@ -67,12 +71,18 @@ def share(of: str, figure: Figure, limit: float, unit: str, binds: str, formula:
     )
 
 
+def per_gpu(plan: Plan, figures: dict[str, Figure]) -> float | None:
+    """Output tokens a second of the topology by all its GPUs; None without GPUs."""
+    gpus = {gpu for worker in plan.workers for gpu in worker.gpus}
+    return round(figures["output tok/s"].median / len(gpus), 2) if gpus else None
+
+
 def roles(plan: Plan, figures: dict[str, Figure]) -> list[RoleThroughput]:
-    """Throughput of each role by that role's GPUs: prefill by what it reads, decode by what it writes."""
+    """Throughput of each role by that role's GPUs: prefill by the tokens that it computes, decode by what it writes."""
     found = []
     for role in dict.fromkeys(worker.role for worker in plan.workers):
         gpus = len({gpu for worker in plan.workers if worker.role == role for gpu in worker.gpus})
-        reads = figures["input tok/s"].median / gpus if gpus and role != "decode" else None
+        reads = figures["computed tok/s"].median / gpus if gpus and role != "decode" else None
         writes = figures["output tok/s"].median / gpus if gpus and role != "prefill" else None
         found.append(
             RoleThroughput(

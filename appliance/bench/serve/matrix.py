@@ -8,6 +8,10 @@ CONCURRENCIES = [1, 2, 4, 8, 16, 32, 64]
 INPUTS = [512, 8192, 32768, 65536, 131072]
 OUTPUTS = [256]
 TURNS = 4
+BYTES = 1000
+"""Vocabularies below this are of single bytes and a few markers."""
+TEXT_LONGER, BYTES_LONGER = 1.1, 2.2
+"""Tokens of a prompt of random tokens, once it was text, for each that was asked for; the chat template included."""
 MIXES = ("tail isolation", "multi-turn", "structured output")
 
 
@@ -26,14 +30,16 @@ class Matrix:
     slo: Slo | None = None
 
 
-def workloads(matrix: Matrix, context: int | None) -> tuple[list[Workload], list[str]]:
+def workloads(matrix: Matrix, context: int | None, vocabulary: int | None = None) -> tuple[list[Workload], list[str]]:
     """The workloads of a matrix, shortest first, and what was left out because the model's context is shorter.
 
     context: tokens of the longest request that every topology takes; None: not known. Mixes take the shortest input
-    and, for the long requests of tail isolation, the longest.
+    and, for the long requests of tail isolation, the longest. Prompts travel as text, which a tokenizer need not take
+    apart as it was made: some room is left, and much where the vocabulary is of single bytes.
     """
-    room = context if context is not None else max(matrix.inputs) + max(matrix.outputs)
-    inputs = sorted(length for length in matrix.inputs if length + max(matrix.outputs) <= room)
+    longer = BYTES_LONGER if vocabulary is not None and vocabulary < BYTES else TEXT_LONGER
+    room = context if context is not None else max(matrix.inputs) * longer + max(matrix.outputs)
+    inputs = sorted(length for length in matrix.inputs if length * longer + max(matrix.outputs) <= room)
     left_out = [f"input {n}: longer than the context of {context} tokens" for n in matrix.inputs if n not in inputs]
     found = [
         Workload(name="plain", input_tokens=length, output_tokens=output, requests=requests(load, matrix), slo=matrix.slo)
@@ -72,5 +78,5 @@ def mixed(mix: str, matrix: Matrix, inputs: list[int]) -> Workload | None:
     if mix == "tail isolation":
         return Workload(name=mix, requests=count, long_input_tokens=long, **shared) if long > short else None
     if mix == "multi-turn":
-        return Workload(name=mix, requests=max(count, TURNS), turns=TURNS, **shared)
+        return Workload(name=mix, requests=max(1, count // TURNS) * TURNS, turns=TURNS, **shared)
     return Workload(name=mix, requests=count, **shared)

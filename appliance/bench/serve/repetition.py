@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 
 from appliance.bench.serve.energy import energy_j
+from appliance.bench.serve.matrix import BYTES
 from appliance.documents import Distribution, KvTransfers, Plan, Repetition, Workload
 from appliance.engines.sglang.client import SglangClient
 from appliance.engines.sglang.load import load, long_requests
@@ -15,8 +16,6 @@ from appliance.errors import CheckFailed
 IDLE_PATIENCE_S = 60.0
 CACHED_SHARE, CACHED_TOKENS = 0.05, 64
 """What a prefix cache may have given: such a share of the input, or so many tokens a request (a chat template's)."""
-BYTES = 1000
-"""Vocabularies below this are of single bytes and a few markers."""
 LONG_OUTPUT = 16
 """Output of the long requests in tail isolation: they are there for their prefill."""
 
@@ -24,8 +23,8 @@ LONG_OUTPUT = 16
 def measure(plan: Plan, workload: Workload, seed: int, vocabulary: int | None) -> Repetition:
     """Empty the caches, wait until nothing runs, run the load once, and count. vocabulary: the model's, in tokens.
 
-    Raises CheckFailed where other requests are running, where the prefix cache gave what it was not asked for, and where
-    the load generator fails.
+    Raises CheckFailed where other requests run before or meanwhile, where the prefix cache gave what it was not asked
+    for, and where the load generator fails.
     """
     clients = {worker.name: SglangClient(plan.url(worker.port)) for worker in plan.workers}
     require_idle(clients)
@@ -45,6 +44,7 @@ def measure(plan: Plan, workload: Workload, seed: int, vocabulary: int | None) -
     repetition = repetition_of(
         result, counted, workload, started=started, energy=spent, acceptance=acceptance_length(plan, clients)
     )
+    require_alone(workload, repetition, counted)
     require_uncached(workload, repetition, vocabulary)
     return repetition
 
@@ -176,6 +176,19 @@ def acceptance_length(plan: Plan, clients: dict[str, SglangClient]) -> float | N
             states = clients[worker.name].server_info().get("internal_states") or [{}]
             found += [length for state in states if (length := state.get("avg_spec_accept_length"))]
     return round(sum(found) / len(found), 3) if found else None
+
+
+def require_alone(workload: Workload, repetition: Repetition, counted: dict[str, dict[str, float]]) -> None:
+    """Raise CheckFailed where the engine answered more requests than the load sent: somebody else's, in the same time.
+
+    In tail isolation the long requests are counted too, and their number is nobody's to know: nothing is said there.
+    """
+    answered = round(sum(counts.get("requests", 0) for role, counts in counted.items() if role != "prefill"))
+    if workload.name != "tail isolation" and answered > repetition.requests:
+        raise CheckFailed(
+            f"{workload.words()}: the engine answered {answered} requests, and the load sent {repetition.requests}; "
+            "expected no other traffic while measuring"
+        )
 
 
 def require_uncached(workload: Workload, repetition: Repetition, vocabulary: int | None) -> None:

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import appliance
 from appliance.bench.figures import figures_of
-from appliance.bench.serve.limits import limits, roles
-from appliance.bench.serve.repetition import measure
+from appliance.bench.serve.limits import limits, per_gpu, roles
+from appliance.bench.serve.repetition import CACHED_SHARE, measure
 from appliance.bench.serve.rounds import Turn, seed_of, turns
 from appliance.bench.stamp import stamp
 from appliance.documents import Asked, BenchedTopology, BenchRecord, Cell, Plan, Recon, Repetition, RunState, Workload
 from appliance.engines.sglang.load import TOOL
-from appliance.errors import InputError
+from appliance.errors import CheckFailed, InputError
 from appliance.preflight.ports import require_free
 from appliance.supervisor.background import start_in_background, stop
 from appliance.supervisor.state import StateDirectory
+from appliance.verify.identity import check_identity
 
 WARM_OUTPUT = 8
 REMARKS = {
@@ -82,7 +83,7 @@ def run(record: BenchRecord, output: Path, state_dir: Path, listener: Listener) 
     Whatever ends it early, an interrupt too, the topology that runs is stopped and what was measured is kept.
     """
     left = turns(record)
-    clock = Clock(sum(len(turn.cells) for turn in left))
+    clock = Clock(left)
     for turn in left:
         plan = record.topologies[turn.topology].plan
         listener.on_step(f"starting {turn.topology}", clock.words())
@@ -90,15 +91,17 @@ def run(record: BenchRecord, output: Path, state_dir: Path, listener: Listener) 
         require_free(plan)
         try:
             state = start_in_background(plan, state_dir, listener.on_run)
+            require_planned(plan)
             record = started(record, turn.topology, state)
-            for workload in warming(turn):
-                listener.on_step(f"{turn.topology}: warming up, {workload.words()}", clock.words())
-                warm(plan, workload, record)
+            cold = warming(turn)
             for workload, repetition in turn.cells:
+                if short := cold.pop(path(workload), None):
+                    listener.on_step(f"{turn.topology}: warming up, {short.words()}", clock.words())
+                    warm(plan, short, record)
                 listener.on_step(f"{turn.topology}: {workload.words()}", f", repetition {repetition + 1}{clock.words()}")
                 begun = time.monotonic()
                 measured = measure(plan, workload, seed_of(record, workload, repetition), record.model.vocab_size)
-                clock.done(time.monotonic() - begun)
+                clock.done(workload, time.monotonic() - begun)
                 record, cell = with_repetition(record, turn.topology, workload, measured)
                 record.write(output)
                 listener.on_cell(cell)
@@ -107,6 +110,13 @@ def run(record: BenchRecord, output: Path, state_dir: Path, listener: Listener) 
     record = record.model_copy(update={"complete": True})
     record.write(output)
     return record
+
+
+def require_planned(plan: Plan) -> None:
+    """Raise CheckFailed unless every worker says of itself what the plan says: a port may be another server's."""
+    wrong = [check for check in check_identity(plan) if not check.passed]
+    if wrong:
+        raise CheckFailed("; ".join(f"{check.name}: {check.evidence}" for check in wrong))
 
 
 def warm(plan: Plan, workload: Workload, record: BenchRecord) -> None:
@@ -124,23 +134,28 @@ def started(record: BenchRecord, topology: str, state: RunState) -> BenchRecord:
     return record.model_copy(update=changes)
 
 
-def warming(turn: Turn) -> list[Workload]:
-    """What is run and thrown away after a start: each input length at its highest load, with short answers."""
+def path(workload: Workload) -> tuple:
+    """What the engine compiles and sizes for: workloads that share it are warmed up by one of them."""
+    return workload.input_tokens, workload.name == "structured output"
+
+
+def warming(turn: Turn) -> dict[tuple, Workload]:
+    """What is run and thrown away before the first workload of a path: the one of highest load, with short answers."""
     highest: dict[tuple, Workload] = {}
     for workload, _ in turn.cells:
-        key = (workload.name, workload.input_tokens)
-        if key not in highest or (workload.concurrency or 0) >= (highest[key].concurrency or 0):
-            highest[key] = workload
-    return [
-        workload.model_copy(
+        known = highest.get(path(workload))
+        if known is None or (workload.concurrency or 0) > (known.concurrency or 0):
+            highest[path(workload)] = workload
+    return {
+        each: workload.model_copy(
             update={
                 "requests": max(workload.concurrency or 1, workload.turns or 1),
                 "output_tokens": min(WARM_OUTPUT, workload.output_tokens),
                 "slo": None,
             }
         )
-        for workload in highest.values()
-    ]
+        for each, workload in highest.items()
+    }
 
 
 def with_repetition(
@@ -163,32 +178,51 @@ def cell_of(record: BenchRecord, topology: str, workload: Workload, repetitions:
     """A cell from its repetitions, with the limits beside it."""
     plan, figures = record.topologies[topology].plan, figures_of(repetitions)
     mixed = workload.long_input_tokens is not None
+    remarks = ["the short requests alone; cached tokens are of short and long ones together"] if mixed else []
+    given, cached = sum(each.input_tokens for each in repetitions), sum(each.cached_tokens for each in repetitions)
+    if not mixed and cached > CACHED_SHARE * given:
+        remarks.append(f"{cached / given:.0%} of the prompt tokens came from a prefix cache")
     return Cell(
         topology=topology,
         workload=workload,
         repetitions=repetitions,
         figures=figures,
+        output_tokens_per_s_per_gpu=per_gpu(plan, figures),
         roles=[] if mixed else roles(plan, figures),
         limits=[] if mixed else limits(plan, workload, figures, record.model, record.machine),
-        remarks=["the short requests alone; cached tokens are of short and long ones together"] if mixed else [],
+        remarks=remarks,
     )
 
 
 class Clock:
-    """The time that is left, by the repetitions so far."""
+    """The time that is left: what each workload took so far, and by tokens for those that have not run yet."""
 
-    def __init__(self, repetitions: int):
-        self._left = repetitions
-        self._taken: list[float] = []
+    def __init__(self, left: list[Turn]):
+        self._left = [workload for turn in left for workload, _ in turn.cells]
+        self._taken: dict[tuple, float] = {}
+        self._seconds, self._tokens = 0.0, 0
 
-    def done(self, seconds: float) -> None:
-        """One repetition took so long."""
-        self._left -= 1
-        self._taken.append(seconds)
+    def done(self, workload: Workload, seconds: float) -> None:
+        """The repetition that came next took so long."""
+        self._left.pop(0)
+        self._taken[workload.key()] = seconds
+        self._seconds += seconds
+        self._tokens += tokens(workload)
+
+    def seconds_left(self) -> float | None:
+        """Of load; starts and warm-up left out. None before anything was measured."""
+        if not self._tokens:
+            return None
+        a_token = self._seconds / self._tokens
+        return sum(self._taken.get(one.key(), tokens(one) * a_token) for one in self._left)
 
     def words(self) -> str:
         """What is left, in words."""
-        if not self._taken:
-            return f", {self._left} repetitions left"
-        minutes = self._left * sum(self._taken) / len(self._taken) / 60
-        return f", {self._left} repetitions left, about {minutes:.0f} min and starts"
+        seconds = self.seconds_left()
+        about = "" if seconds is None else f", about {max(1, round(seconds / 60))} min and starts"
+        return f", {len(self._left)} repetitions left{about}"
+
+
+def tokens(workload: Workload) -> int:
+    """That a repetition asks for, in and out."""
+    return workload.requests * (workload.input_tokens + workload.output_tokens)

@@ -1,5 +1,7 @@
 """What one SGLang server tells about itself over HTTP."""
 
+from pathlib import Path
+
 import httpx
 
 from appliance.engines.sglang.metrics import WorkerMetrics, parse
@@ -31,9 +33,25 @@ class SglangClient:
         """Empty the prefix cache of an idle server. Raises CheckFailed."""
         self._get("/flush_cache", method="POST")
 
-    def _get(self, path: str, method: str = "GET") -> httpx.Response:
+    def start_profile(self, folder: Path, steps: int, name: str) -> None:
+        """Profile the next `steps` forward passes; each rank writes NAME-TP-*.trace.json.gz to `folder`, which the server
+        must be able to write to, and stops by itself. Raises CheckFailed.
+        """
+        body = {"output_dir": str(folder), "num_steps": steps, "profile_id": name, "activities": ["CPU", "GPU"]}
+        self._get("/start_profile", "POST", body | {"with_stack": False, "record_shapes": False})
+
+    def start_expert_record(self) -> None:
+        """Begin to count which experts tokens are sent to; what was counted before is dropped. Raises CheckFailed."""
+        self._get("/start_expert_distribution_record", "POST")
+
+    def dump_expert_record(self) -> None:
+        """Stop counting, and have the server write the counts to its recorder's folder. Raises CheckFailed."""
+        self._get("/stop_expert_distribution_record", "POST")
+        self._get("/dump_expert_distribution_record", "POST")
+
+    def _get(self, path: str, method: str = "GET", body: dict | None = None) -> httpx.Response:
         try:
-            return self._client.request(method, path).raise_for_status()
+            return self._client.request(method, path, json=body).raise_for_status()
         except httpx.HTTPStatusError as error:
             raise CheckFailed(f"{self.url}{path}: answered {error.response.status_code}; expected 200") from None
         except httpx.HTTPError as error:

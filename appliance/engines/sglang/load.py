@@ -1,7 +1,7 @@
 """SGLang's own load generator, `sglang.benchmark.serving`, run against a plan's front door.
 
-AIPerf was looked at as well: it asks for 68 more packages and for older releases of psutil, rich and prometheus_client
-than the engine is installed with, and SGLang's generator already knows goodput, turns, schemas and both roles.
+AIPerf 0.13.0 was resolved as well, not run: it asks for some 60 packages more or at other releases, among them older ones
+of psutil, rich and prometheus_client than the engine has, and SGLang's generator knows goodput, turns, schemas and roles.
 """
 
 import json
@@ -45,7 +45,7 @@ def load(plan: Plan, workload: Workload, seed: int, timeout_s: float = TIMEOUT_S
         except subprocess.TimeoutExpired:
             raise CheckFailed(f"{TOOL}, {workload.words()}: took longer than {timeout_s:.0f} s") from None
         if done.returncode != 0 or not output.exists():
-            raise CheckFailed(f"{TOOL} ended with {done.returncode}: {(done.stdout + done.stderr)[-1000:]}")
+            raise CheckFailed(f"{TOOL}, {workload.words()}: {why(done)}")
         return json.loads(output.read_text().splitlines()[-1])
 
 
@@ -75,6 +75,13 @@ def long_requests(plan: Plan, input_tokens: int, output_tokens: int, seed: int, 
         finally:
             process.kill()
             process.wait()
+
+
+def why(done: subprocess.CompletedProcess) -> str:
+    """Why the generator gave no result. It divides by what came to an end, and so breaks where nothing did."""
+    if done.stderr.rstrip().endswith("IndexError: index -1 is out of bounds for axis 0 with size 0"):
+        return "not one request came to its end; the workers' logs say why"
+    return f"ended with {done.returncode}: {(done.stdout + done.stderr)[-1000:]}"
 
 
 def command(plan: Plan, asked: list[str], seed: int) -> list[str]:

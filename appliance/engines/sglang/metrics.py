@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from appliance.documents import WorkerLoad
+
 MIB = 1024 * 1024
 BUSY = [
     "num_running_reqs", "num_queue_reqs", "num_prefill_bootstrap_queue_reqs", "num_prefill_inflight_queue_reqs",
@@ -29,8 +31,35 @@ class WorkerMetrics:
     kv_speed_gb_s: float = 0.0
     """Sum of the engine's readings, of `kv_speeds` transfers."""
     kv_speeds: int = 0
+    requests: int = 0
+    """Requests that came to an end; probes of its health are not among them."""
     busy: int = 0
     """Requests that run or wait in any queue, now."""
+
+
+def load_of(name: str, text: str) -> WorkerLoad:
+    """What the worker called `name` is doing, from the text of /metrics."""
+    gauges: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name.startswith("sglang:"):
+                key = sample.name.removeprefix("sglang:")
+                # gauges of ranks are alike: each rank has its share of every request
+                gauges[key] = max(gauges.get(key, 0.0), sample.value)
+    counted = parse(text)
+    return WorkerLoad(
+        name=name,
+        running=round(gauges.get("num_running_reqs", 0.0)),
+        queued={key: round(gauges[key]) for key in BUSY[1:] if key in gauges},
+        kv_use=round(gauges.get("token_usage", 0.0), 4),
+        output_tokens_per_s=round(gauges.get("gen_throughput", 0.0), 2),
+        prompt_tokens=counted.prompt_tokens,
+        output_tokens=counted.generation_tokens,
+        kv_transfers=counted.kv_transfers,
+        kv_bytes=counted.kv_bytes,
+        kv_latency_ms=round(counted.kv_latency_ms / counted.kv_transfers, 3) if counted.kv_transfers else None,
+        kv_gb_s=round(counted.kv_speed_gb_s / counted.kv_speeds, 3) if counted.kv_speeds else None,
+    )
 
 
 def parse(text: str) -> WorkerMetrics:
@@ -55,5 +84,6 @@ def parse(text: str) -> WorkerMetrics:
         kv_latency_ms=wanted.get("sglang:kv_transfer_latency_ms_sum", 0.0),
         kv_speed_gb_s=wanted.get("sglang:kv_transfer_speed_gb_s_sum", 0.0),
         kv_speeds=total("kv_transfer_speed_gb_s_count"),
+        requests=total("num_requests_total"),
         busy=sum(total(name) for name in BUSY),
     )

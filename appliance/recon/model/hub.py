@@ -115,16 +115,18 @@ def header_lengths(weight_map: dict[str, str]) -> dict[str, int]:
 class Hub:
     """One repository on the hub. Every method raises InputError or ProbeIncomplete, in one line, with its name."""
 
-    def __init__(self, repo: str, revision: str | None):
+    def __init__(self, repo: str, revision: str | None, token: str | None = None):
+        """`token` None: the one that huggingface_hub finds in its own settings, if any."""
         self.repo = repo
         self.revision = revision
         self.where = f"{host_of(constants.ENDPOINT)}/{repo}" + (f"@{revision}" if revision else "")
-        self._headers = build_hf_headers()
+        self._token = token
+        self._headers = build_hf_headers(token=token)
 
     def files(self) -> dict[str, RepoSibling]:
         """The files of the repository with size and hash, by name; pins the revision to the commit that has them."""
         try:
-            info = HfApi().model_info(
+            info = HfApi(token=self._token).model_info(
                 self.repo, revision=self.revision, files_metadata=True, timeout=constants.HF_HUB_ETAG_TIMEOUT
             )
         except (httpx.HTTPError, OSError, HFValidationError, OfflineModeIsEnabled, ValueError, KeyError) as error:

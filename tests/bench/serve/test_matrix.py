@@ -22,6 +22,16 @@ def test_what_is_longer_than_the_context_is_left_out_and_named():
     assert left_out == ["input 8192: longer than the context of 8192 tokens"]
 
 
+def test_prompts_of_bytes_need_twice_the_room():
+    found, left_out = workloads(Matrix(concurrencies=[1], inputs=[4096], outputs=[32], mixes=()), 8192, vocabulary=258)
+    assert found == [] and left_out == ["input 4096: longer than the context of 8192 tokens"]
+
+
+def test_a_conversations_turns_are_whole():
+    found, _ = workloads(Matrix(concurrencies=[2], inputs=[128], outputs=[32], requests_each=3), None)
+    assert next(workload for workload in found if workload.name == "multi-turn").requests == 4
+
+
 def test_mixes_take_the_middle_load_and_tail_isolation_the_longest_input_as_noise():
     found, _ = workloads(Matrix(concurrencies=[1, 2, 4], inputs=[128, 4096], outputs=[32]), None)
     assert words(found)[-3:] == [

@@ -1,6 +1,6 @@
 import pytest
 
-from appliance.bench.serve.repetition import first_line, repetition_of, require_uncached
+from appliance.bench.serve.repetition import first_line, repetition_of, require_alone, require_uncached
 from appliance.documents import Workload
 from appliance.errors import CheckFailed
 
@@ -79,3 +79,17 @@ def test_a_chat_templates_tokens_are_no_flattery():
 
 def test_a_vocabulary_of_bytes_makes_prompts_that_begin_alike():
     require_uncached(PLAIN, found().model_copy(update={"cached_tokens": 400}), 258)
+
+
+def test_requests_that_the_load_did_not_send_are_other_traffic():
+    with pytest.raises(CheckFailed, match="the engine answered 5 requests, and the load sent 4"):
+        require_alone(PLAIN, found(), {"aggregated": {"requests": 5}})
+
+
+def test_a_pairs_requests_are_counted_once_and_failed_ones_may_be_missing():
+    require_alone(PLAIN, found(), {"prefill": {"requests": 4}, "decode": {"requests": 4}})
+    require_alone(PLAIN, found(), {"prefill": {"requests": 4}, "decode": {"requests": 3}})
+
+
+def test_behind_long_requests_other_traffic_cannot_be_told():
+    require_alone(PLAIN.model_copy(update={"name": "tail isolation"}), found(), {"aggregated": {"requests": 9}})

@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.bench.serve.run import with_repetition
@@ -18,6 +18,7 @@ def test_topologies_take_turns_and_every_other_round_goes_backwards():
     assert order == ["pd", "replicas", "single", "single", "replicas", "pd", "pd", "replicas", "single"]
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.integers(1, 6), st.integers(1, 6))
 def test_every_repetition_of_every_cell_is_measured_once(repetitions, rounds):
     record = unmeasured(repetitions, min(rounds, repetitions))

@@ -45,6 +45,14 @@ def test_without_the_plugin_host_memory_is_no_vram():
     assert "registered" not in done.stdout
 
 
+def test_the_recorder_of_experts_is_answered_that_nothing_is_captured():
+    done = run(
+        "from sglang.srt.plugins import load_plugins\nload_plugins()\nimport torch\n"
+        "module = torch.get_device_module()\nprint(module.is_current_stream_capturing(), module.empty_cache())"
+    )
+    assert "False None" in done.stdout, done.stderr
+
+
 def test_a_machine_that_runs_cuda_is_refused_by_ending_the_process():
     done = run("import torch; torch.cuda.is_available = lambda: True\n" + AGENTS)
     assert done.returncode == 1

@@ -33,3 +33,4 @@ def test_the_module_makes_the_planned_plan(topology, draft_tokens):
     assert made["refused"] == []
     written = Plan.parse(json.dumps(json.loads(made["etc"]["sglang-appliance/plan.json"])), where="plan.json")
     assert decided(written) == decided(planned)
+    assert written.identity() == planned.identity()

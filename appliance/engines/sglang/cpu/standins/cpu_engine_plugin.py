@@ -4,6 +4,8 @@
    memory is DRAM. An agent resolves both words through one table: VRAM is pointed at DRAM in it.
 2. An agent's progress thread polls without pause, which takes a whole core a worker. NIXL's own
    `pthrDelay` lets it pause; its Python API writes 0 there and offers no way to say otherwise.
+3. SGLang's recorder of expert loads (srt/eplb/expert_distribution.py) asks the device's torch module whether a graph
+   is being captured, and to empty its cache. torch.cpu has neither: nothing is captured, and there is no cache.
 """
 
 import glob
@@ -30,6 +32,8 @@ def register() -> None:
 
     HookRegistry.register("nixl._api.nixlBind.nixlAgentConfig", PausingAgentConfig, HookType.REPLACE)
     HookRegistry.register("nixl._api.nixl_agent.__init__", call_vram_dram, HookType.AFTER)
+    torch.cpu.is_current_stream_capturing = lambda: False
+    torch.cpu.empty_cache = lambda: None
 
 
 def call_vram_dram(_result, agent, *_args, **_kwargs) -> None:

@@ -1,0 +1,1 @@
+"""Records as one HTML page that opens offline, and its pictures as SVG."""
