@@ -9,6 +9,7 @@ import torch
 
 import appliance_kernels
 
+from . import trial
 from .entry import APPLIANCE, STOCK, Kernel, power_of_two, rounded_rows
 
 FLASHINFER, TRITON = "flashinfer", "triton"
@@ -66,6 +67,8 @@ def device_of(call: dict) -> torch.device:
 def bucket_of(call: dict) -> Bucket | None:
     q, extra = call["q"], call.get("extra_k_cache")
     if q.ndim != 4 or q.shape[0] == 0 or call["head_dim_v"] != HEAD_DIM:
+        return None
+    if q.shape[0] > MAX_DECODE and not trial.wanted():  # our prefill has run on no GPU yet
         return None
     return Bucket(
         min(rounded_rows(q.shape[0]), MAX_MEASURED), q.shape[2],

@@ -10,7 +10,7 @@ import os
 import pkgutil
 
 from .. import library
-from . import choices, decode_entry, logits_entry, topk_entry
+from . import choices, decode_entry, logits_entry, topk_entry, trial
 from .dispatch import Dispatch
 
 logger = logging.getLogger(__name__)
@@ -26,6 +26,7 @@ TOPK = {
     "sglang.kernels.ops.attention.dsv4.topk.topk_transform_paged": topk_entry.FIRST,
     "sglang.kernels.ops.attention.dsv4.topk.topk_transform_paged_v2": topk_entry.SECOND,
 }
+"""On trial: put in place only where that is asked for (trial.py)."""
 CONTROLLER = "sglang.srt.managers.scheduler_components.internal_state.SchedulerInternalStateController"
 FIELD = "appliance_kernels"
 
@@ -98,7 +99,7 @@ def register() -> Report:
             report.reason = str(error)
         else:
             report.dispatches[DECODE] = Dispatch(decode_entry, open_choices)
-            optional = dict.fromkeys(LOGITS, logits_entry) | TOPK
+            optional = dict.fromkeys(LOGITS, logits_entry) | (TOPK if trial.wanted() else {})
             report.dispatches |= {
                 target: Dispatch(entry, open_choices) for target, entry in optional.items() if is_here(target)
             }
