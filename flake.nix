@@ -23,6 +23,13 @@
       nixosModules = import ./nix/nixos-modules.nix { inherit project; };
       nixosConfigurations = import ./nix/hosts.nix { inherit self nixpkgs system; };
 
+      # A host that is no NixOS, for `appliance deploy`: systemdHost [ ./appliance.nix ]
+      lib.systemdHost = import ./nix/systemd-host.nix {
+        inherit nixpkgs system;
+        module = self.nixosModules.default;
+        generation = pkgs.callPackage ./nix/systemd-generation.nix { };
+      };
+
       templates.default = {
         path = ./nix/template;
         description = "A host that serves a model with this appliance";

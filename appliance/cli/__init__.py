@@ -16,16 +16,20 @@ VERBS = {
     "down": "Stop what `up` runs.",
     "status": "Show what `up` runs.",
     "launch": "Become one worker of a plan (exec).",
+    "deploy": "Bring hosts to a plan, and back when the service is ill.",
     "verify": "Prove that what runs is what was planned, and right.",
     "bench": "Measure side by side, with provenance.",
     "demo": "Prefill and decode on this machine, end to end, with a tiny model.",
     "schema": "Print the JSON Schema of a document.",
 }
+HIDDEN = ["deploy-host"]
+"""What one part of the appliance asks of another on a host."""
 
 
 @click.group(
     cls=LazyGroup,
     commands_of=VERBS,
+    hidden=HIDDEN,
     module="appliance.cli.{}",
     context_settings={"help_option_names": ["-h", "--help"]},
 )

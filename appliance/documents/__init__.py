@@ -19,6 +19,14 @@ from appliance.documents.bench import (
 from appliance.documents.checkpoint import CheckpointManifest, FetchOutlook, ManifestFile
 from appliance.documents.compare import ComparedFigure, Comparison
 from appliance.documents.costs import Bound, CostedTopology, CostedWorker, RankMemory
+from appliance.documents.deploy import (
+    DeployChanges,
+    DeployHistory,
+    DeployJournal,
+    DeployRecord,
+    DeployRequest,
+    DeployState,
+)
 from appliance.documents.engine import (
     ArchGate,
     Binary,
@@ -82,6 +90,12 @@ DOCUMENTS: dict[str, type[Document]] = {
         RunState,
         Status,
         Verification,
+        DeployChanges,
+        DeployRequest,
+        DeployJournal,
+        DeployRecord,
+        DeployHistory,
+        DeployState,
     )
 }
 
@@ -103,6 +117,12 @@ __all__ = [
     "CopyTime",
     "CostedTopology",
     "CostedWorker",
+    "DeployChanges",
+    "DeployHistory",
+    "DeployJournal",
+    "DeployRecord",
+    "DeployRequest",
+    "DeployState",
     "DOCUMENTS",
     "Distribution",
     "Document",

@@ -54,6 +54,7 @@ in
 
     environment.etc = lib.mkIf cfg.enable {
       "sglang-appliance/plan.json".text = builtins.toJSON cfg.plan + "\n";
+      "sglang-appliance/package".source = cfg.package; # what `appliance deploy` runs on this host
     };
   };
 }

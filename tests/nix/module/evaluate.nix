@@ -40,7 +40,9 @@ in
       warnings
       ;
     units = config.rendered;
-    etc = lib.mapAttrs (_: file: file.text or (builtins.readFile file.source)) config.environment.etc;
+    etc = lib.mapAttrs (_: file: file.text or (builtins.readFile file.source)) (
+      removeAttrs config.environment.etc [ "sglang-appliance/package" ] # a folder
+    );
     ports = config.networking.firewall.allowedTCPPorts;
     tmpfiles = config.systemd.tmpfiles.rules;
   };
