@@ -22,7 +22,7 @@ SERVING = Status(
     supervisor_pid=1,
     processes=[
         ProcessStatus(
-            name="prefill", phase="serving", answers=True, pid=2, port=30010, resident_mib=9, restarts=0, last_error=None
+            name="prefill", phase="serving", answers=True, pid=2, port=30010, resident_mib=8, restarts=0, last_error=None
         )
     ],
     error=None,
@@ -36,7 +36,7 @@ SERVING = Status(
 )  # fmt: skip
 FOUND = RuleResult(
     rule="pcie-power-saving",
-    title="made for this test",
+    title="made for a test",
     severity="note",
     status="finding",
     reference="none",
@@ -75,7 +75,7 @@ def test_it_shows_workers_load_transfers_gpus_and_findings(served, dark):
             "2 queue",
             "12.5 %",
             "2.5",
-            "made for this test",
+            "made for a test",
             "pcie-power-saving",
             "the link sleeps",
         ):
