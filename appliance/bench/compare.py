@@ -51,7 +51,9 @@ def compare(base: BenchRecord, other: BenchRecord, threshold: float) -> Comparis
     """
     for name, record in (("the first record", base), ("the second record", other)):
         if not record.stamped():
-            raise InputError(f"{name} is unstamped ({', '.join(record.stamp.missing)} not known); expected a stamped one")
+            raise InputError(
+                f"{name} is unstamped ({', '.join(record.stamp.missing)} not known); expected a stamped one"
+            )
     if base.simulated != other.simulated:
         raise InputError("one record is simulated and the other measured; expected two of a kind")
     pairs = pairs_of(base, other)

@@ -37,7 +37,9 @@ FIGURES: dict[str, Kind] = {
     "KV transfer": Kind(lambda r: r.kv_transfers.latency_ms if r.kv_transfers else None, "ms", "lower"),
     "KV bandwidth": Kind(lambda r: r.kv_transfers.gb_s if r.kv_transfers else None, "GB/s", "higher"),
     "energy": Kind(
-        lambda r: r.energy_j / r.output_tokens if r.energy_j is not None and r.output_tokens else None, "J/token", "lower"
+        lambda r: r.energy_j / r.output_tokens if r.energy_j is not None and r.output_tokens else None,
+        "J/token",
+        "lower",
     ),
     "failed": Kind(lambda repetition: float(repetition.requests - repetition.completed), "requests", "lower"),
 }

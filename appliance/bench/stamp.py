@@ -73,7 +73,11 @@ def peer_to_peer(gpus: list[int]) -> dict[str, bool] | None:
     """Whether the driver lets each pair read each other's memory; None where it does not tell."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", CHILD, json.dumps(gpus)], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+            [sys.executable, "-c", CHILD, json.dumps(gpus)],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
         )
         return json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):

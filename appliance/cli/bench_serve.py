@@ -43,7 +43,9 @@ QUICK = {"concurrencies": [1, 4], "inputs": [128, 512], "outputs": [32]}
     help="Requests a second (Poisson), in place of --concurrency.",
 )
 @click.option("--input", "inputs", type=click.IntRange(1), multiple=True, metavar="TOKENS", help="Of a prompt.")
-@click.option("--output-tokens", "outputs", type=click.IntRange(2), multiple=True, metavar="TOKENS", help="Of an answer.")
+@click.option(
+    "--output-tokens", "outputs", type=click.IntRange(2), multiple=True, metavar="TOKENS", help="Of an answer."
+)
 @click.option(
     "--mix",
     "mixes",

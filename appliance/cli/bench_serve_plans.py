@@ -9,7 +9,11 @@ TOPOLOGIES = ("pd", "replicas", "single")
 
 
 def plans_of(
-    model: str | None, plan_files: tuple[Path, ...], topologies: tuple[str, ...], base_port: int, earlier: BenchRecord | None
+    model: str | None,
+    plan_files: tuple[Path, ...],
+    topologies: tuple[str, ...],
+    base_port: int,
+    earlier: BenchRecord | None,
 ) -> tuple[dict[str, Plan], Recon]:
     """A plan of each topology, and the reports. A run that is resumed has its plans already. Raises ApplianceError."""
     from appliance.cli.output import say, step

@@ -14,7 +14,7 @@ from appliance.cli.options import json_option, state_option
 @click.option("--port", type=click.IntRange(0, 65535), help="With --web: its port; 0: any free one.  [default: 8300]")
 @json_option
 def command(state_dir: Path, web: bool, port: int | None, as_json: bool) -> None:
-    """Show what `up` runs: workers, router, load, KV cache, transfers, GPUs. Exit code 0 if all of it serves, 1 if not."""
+    """Show what `up` runs: workers, router, load, KV cache, transfers, GPUs. Exit code 0: all of it serves; 1: not."""
     from appliance.supervisor.status import status
 
     if web and as_json:

@@ -30,7 +30,9 @@ def checkpoint(text: str, plan: Plan, source: str | None, rate: str | None, toke
         raise InputError(f"--fetch {text!r}: expected ORG/NAME@COMMIT with the commit in full")
     path = PurePosixPath(plan.model.path)
     if path.name != revision:
-        raise InputError(f"the plan's model is in {path}; expected a folder named {revision}, to keep the old one until then")
+        raise InputError(
+            f"the plan's model is in {path}; expected a folder named {revision}, to keep the old one until then"
+        )
     return Checkpoint(model, revision, str(path.parent), source, rate, token)
 
 
@@ -54,4 +56,6 @@ def bring(remote: Remote, generation: str, wanted: Checkpoint) -> None:
     if done.returncode == LOST:
         raise ProbeIncomplete(f"{remote.host}: the connection was lost; the next deploy goes on with what came")
     if done.returncode != 0:
-        raise REASONS.get(done.returncode, CheckFailed)(f"{remote.host}: {wanted.model} was not fetched; nothing was stopped")
+        raise REASONS.get(done.returncode, CheckFailed)(
+            f"{remote.host}: {wanted.model} was not fetched; nothing was stopped"
+        )

@@ -93,7 +93,9 @@ def former_of(remote: Remote) -> tuple[str, Plan]:
     current = next((r for r in reversed(records) if r.generation == standing.running), None)
     former = current.former if current else None
     if former is None:
-        raise InputError(f"{remote.host}: no generation was deployed before {standing.running or 'this'}; nothing to go back to")
+        raise InputError(
+            f"{remote.host}: no generation was deployed before {standing.running or 'this'}; nothing to go back to"
+        )
     done = remote.call(["cat", f"{former}/{store.PLAN}"])
     if done.returncode != 0:
         raise InputError(f"{remote.host}: {former} has no appliance any more; expected it in the store there")

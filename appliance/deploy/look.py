@@ -124,7 +124,9 @@ def plan_changes(former: Plan | None, plan: Plan) -> list[str]:
 def flat(value, key: str = "") -> dict[str, str]:
     """Leaves of a document by their path; workers by name, and arguments as one text."""
     if isinstance(value, dict):
-        return {k: v for name, part in value.items() if name != "reasons" for k, v in flat(part, f"{key}.{name}").items()}
+        return {
+            k: v for name, part in value.items() if name != "reasons" for k, v in flat(part, f"{key}.{name}").items()
+        }
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return {k: v for part in value for k, v in flat(part, f"{key}.{part.get('name', '')}").items()}
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -36,7 +36,7 @@ def nix(words: list[str], env: dict[str, str] | None = None) -> str:
 
 
 def built(what: str) -> str:
-    """The store path of a generation: `what` is one already, or something that `nix build` takes. Raises CheckFailed."""
+    """The store path of a generation: `what` is one already, or what `nix build` takes. Raises CheckFailed."""
     if what.startswith("/nix/store/"):
         return str(Path(what).resolve())
     return nix(["build", "--no-link", "--print-out-paths", what]).strip()
@@ -44,7 +44,16 @@ def built(what: str) -> str:
 
 def built_on(remote: Remote, what: str) -> str:
     """The same, built on the host: evaluated here, and nothing of it is kept here. Raises CheckFailed."""
-    words = ["build", "--no-link", "--print-out-paths", "--eval-store", "auto", "--store", f"ssh-ng://{remote.host}", what]
+    words = [
+        "build",
+        "--no-link",
+        "--print-out-paths",
+        "--eval-store",
+        "auto",
+        "--store",
+        f"ssh-ng://{remote.host}",
+        what,
+    ]
     return nix(words, ssh_environment()).strip()
 
 
@@ -62,7 +71,7 @@ def closure(generation: str) -> list[StorePart]:
 def missing_on(remote: Remote, parts: list[StorePart]) -> list[StorePart]:
     """Those that the host has not."""
     paths = "\n".join(part.path for part in parts)
-    script = 'PATH=$PATH:/nix/var/nix/profiles/default/bin; xargs nix-store --check-validity --print-invalid'
+    script = "PATH=$PATH:/nix/var/nix/profiles/default/bin; xargs nix-store --check-validity --print-invalid"
     invalid = set(remote.call(["sh", "-c", script], paths).stdout.split())
     return [part for part in parts if part.path in invalid]
 
@@ -78,7 +87,9 @@ def plan_in(generation: str) -> Plan:
     """The plan in a generation that is in the store here. Raises InputError where it is no generation."""
     for needed in (PLAN, PROGRAM, UNITS):
         if not (Path(generation) / needed).exists():
-            raise InputError(f"{generation} has no {needed}; expected a NixOS system with the appliance, or a systemdHost")
+            raise InputError(
+                f"{generation} has no {needed}; expected a NixOS system with the appliance, or a systemdHost"
+            )
     return Plan.read(Path(generation) / PLAN)
 
 

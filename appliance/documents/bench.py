@@ -42,8 +42,8 @@ class Workload(Part):
     """What is asked of a topology: one cell of the matrix, or one mix."""
 
     name: WorkloadName
-    """plain: requests alike. tail isolation: short ones while long ones run. multi-turn: conversations whose turns share
-    their prefix. structured output: answers bound to a JSON schema."""
+    """plain: requests alike. tail isolation: short ones while long ones run. multi-turn: conversations whose turns
+    share their prefix. structured output: answers bound to a JSON schema."""
     input_tokens: Count
     """Of a request; of the short one in tail isolation; of the first turn in multi-turn."""
     output_tokens: Count

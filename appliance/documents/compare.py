@@ -19,9 +19,9 @@ class ComparedFigure(Part):
     change: float | None
     """(after - before) / before; null where it is without bound."""
     noise: float | None = None
-    """Half-width of the change's 95 % confidence interval, as a share of `before`; null: measured once, or of nothing."""
+    """Half-width of the change's 95 % confidence interval, as a share of `before`; null: once measured, or of 0."""
     chance: float | None
-    """How likely so large a difference is without any cause, adjusted for the number of figures; null: measured once."""
+    """How likely so large a difference is without any cause, adjusted for their number; null: measured once."""
     verdict: Literal["same", "better", "worse", "not comparable"]
     """same: no difference beyond the noise. not comparable: one side was measured once."""
     regression: bool

@@ -215,7 +215,7 @@ class Plan(Document):
 
 
 def in_order(args: list[str]) -> list[list[str]]:
-    """Arguments as groups, each a flag and its values, by the flags' names; of a flag that comes twice the order stays."""
+    """Arguments as groups, each a flag and its values, by the flags' names; of one that comes twice the order stays."""
     groups: list[list[str]] = []
     for word in args:
         if word.startswith("--") or not groups:

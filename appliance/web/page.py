@@ -16,7 +16,8 @@ def page(title: str, body: str, scripts: list[str] | None = None, connects: str 
     style = PARTS.joinpath("look.css").read_text(encoding="utf-8")
     code = [PARTS.joinpath("theme.js").read_text(encoding="utf-8"), *(scripts or [])]
     hashes = " ".join(f"'sha256-{digest(script)}'" for script in code)
-    policy = f"default-src 'none'; style-src 'sha256-{digest(style)}'; script-src {hashes}; connect-src {connects}; img-src data:"
+    policy = f"default-src 'none'; style-src 'sha256-{digest(style)}'; script-src {hashes}; img-src data:"
+    policy += f"; connect-src {connects}"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -57,7 +58,9 @@ def table(caption: str, columns: list[str], rows: list[list[str]], classes: list
             names += [NUMBERS] if place and is_number(text) else []
             attribute = f' class="{" ".join(names)}"' if names else ""
             cells.append(
-                f'<th scope="row"{attribute}>{escape(text)}</th>' if place == 0 else f"<td{attribute}>{escape(text)}</td>"
+                f'<th scope="row"{attribute}>{escape(text)}</th>'
+                if place == 0
+                else f"<td{attribute}>{escape(text)}</td>"
             )
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return (

@@ -6,8 +6,16 @@ from importlib.resources import files
 from appliance.web.page import page
 
 TABLES = [
-    ("processes", "Workers and router", ["process", "phase", "answers", "pid", "port", "RSS MiB", "restarts", "last error"]),
-    ("loads", "Load", ["worker", "running", "waiting", "KV cache in use", "output tok/s", "prompt tokens", "output tokens"]),
+    (
+        "processes",
+        "Workers and router",
+        ["process", "phase", "answers", "pid", "port", "RSS MiB", "restarts", "last error"],
+    ),
+    (
+        "loads",
+        "Load",
+        ["worker", "running", "waiting", "KV cache in use", "output tok/s", "prompt tokens", "output tokens"],
+    ),
     ("transfers", "KV transfer, since the start", ["worker", "transfers", "MB", "ms, mean", "GB/s, mean"]),
     ("gpus", "GPUs", ["GPU", "name", "MiB used", "MiB", "W", "degrees C", "slowed by"]),
     ("findings", "Findings of preflight", ["severity", "rule", "evidence"]),

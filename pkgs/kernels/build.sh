@@ -20,4 +20,5 @@ mkdir keep
 # shellcheck disable=SC2086  # one word a target
 "$nvcc" -std=c++17 -O3 $targets --keep --keep-dir keep -frandom-seed=appliance_kernels \
   -Xptxas -v,-warn-spills -Xcompiler -fPIC,-fvisibility=hidden -shared -cudart static \
-  -Xlinker -s -o "$out/libappliance_kernels.so" sparse_mla_decode.cu indexer_logits.cu 2> "$out/ptxas.log" || { cat "$out/ptxas.log" >&2; exit 1; }
+  -Xlinker -s -o "$out/libappliance_kernels.so" sparse_mla_decode.cu sparse_mla_prefill.cu \
+  indexer_logits.cu indexer_topk.cu 2> "$out/ptxas.log" || { cat "$out/ptxas.log" >&2; exit 1; }

@@ -14,8 +14,8 @@ from pathlib import Path
 MULTIPROCESSOR = {"sm_90a": (228 * 1024, 64), "sm_120a": (100 * 1024, 48)}
 REGISTERS, RESERVED_SHARED = 64 * 1024, 1024
 COUNTED = ("HMMA", "QMMA", "MOVM", "LDGSTS", "LDL", "STL")
-SINGLE = ("indexer_logits",)  # kernels of one configuration
-DECODE_HEADS = re.compile(r"sparse_mla_decode_kernelI\w+?LayoutLi(\d+)E")
+SINGLE = ("indexer_logits", "indexer_topk")  # kernels of one configuration
+MLA_HEADS = re.compile(r"(sparse_mla_(?:decode|prefill))_kernelI\w+?LayoutLi(\d+)E")
 
 
 def occupancy(arch: str, registers: int, threads: int, shared: int) -> float:
@@ -34,9 +34,9 @@ def table(library: Path, cuobjdump: str) -> dict:
         """A kernel's name in the table, the threads of its block and their shared memory, from its symbol."""
         threads, shared = ctypes.c_int(), ctypes.c_int()
         sizes = ctypes.byref(threads), ctypes.byref(shared)
-        if decode := DECODE_HEADS.search(symbol):
-            name = f"sparse_mla_decode heads={decode[1]}"
-            interface.appliance_sparse_mla_decode_block(int(decode[1]), *sizes)
+        if mla := MLA_HEADS.search(symbol):
+            name = f"{mla[1]} heads={mla[2]}"
+            interface[f"appliance_{mla[1]}_block"](int(mla[2]), *sizes)
         else:
             [name] = [name for name in SINGLE if f"{name}_kernel" in symbol]
             interface[f"appliance_{name}_block"](*sizes)

@@ -19,7 +19,11 @@ def test_two_runs_of_the_same_profile_do_not_differ():
 def test_a_slower_run_is_a_regression_and_the_way_back_is_none():
     fast, slow = simulated_record(seed=1, repetitions=5), simulated_record(seed=2, slower=1.3, repetitions=5)
     assert len(compare(fast, slow, 0.05).regressions()) > 100
-    assert {figure.figure for figure in compare(fast, slow, 0.05).regressions()} >= {"output tok/s", "TTFT p50", "TPOT p50"}
+    assert {figure.figure for figure in compare(fast, slow, 0.05).regressions()} >= {
+        "output tok/s",
+        "TTFT p50",
+        "TPOT p50",
+    }
     assert compare(slow, fast, 0.05).regressions() == []
     assert any(figure.verdict == "better" for figure in compare(slow, fast, 0.05).figures)
 
@@ -39,7 +43,9 @@ def test_of_what_was_measured_once_nothing_is_said():
 
 def test_unlike_configurations_are_told():
     other = simulated_record()
-    changed = other.model_copy(update={"stamp": other.stamp.model_copy(update={"driver": "590.1", "closure": "1" * 64})})
+    changed = other.model_copy(
+        update={"stamp": other.stamp.model_copy(update={"driver": "590.1", "closure": "1" * 64})}
+    )
     assert compare(other, changed, 0.05).unlike == ["driver: 580.0 / 590.1", f"closure: {'0' * 64} / {'1' * 64}"]
 
 

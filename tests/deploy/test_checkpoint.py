@@ -1,4 +1,4 @@
-"""The checkpoint is fetched by the host itself, over a real sshd; the fetch there is a stand-in that says what it got."""
+"""The checkpoint is fetched by the host itself, over a real sshd; the fetch is a stand-in that says what it got."""
 
 import pytest
 
@@ -34,7 +34,9 @@ def host(tmp_path, monkeypatch):
 
 def test_the_token_goes_through_the_connection_and_into_no_argument(host, tmp_path):
     remote, server = host
-    bring(remote, str(tmp_path / "generation"), Checkpoint("org/model", COMMIT, "/srv/m", rate="200M", token="hf_secret"))
+    bring(
+        remote, str(tmp_path / "generation"), Checkpoint("org/model", COMMIT, "/srv/m", rate="200M", token="hf_secret")
+    )
     arguments = (tmp_path / "arguments").read_text()
     assert arguments == f"fetch org/model --revision {COMMIT} --to /srv/m --rate 200M --token-file /dev/stdin\n"
     assert (tmp_path / "input").read_text() == "hf_secret\n"

@@ -53,7 +53,13 @@ class Deploying:
 
 
 def is_as_before(host: PretendedHost) -> bool:
-    return (host.running(), host.boot, host.appliance, host.other_active, host.other_enabled) == (OLD, OLD, OLD, True, True)
+    return (host.running(), host.boot, host.appliance, host.other_active, host.other_enabled) == (
+        OLD,
+        OLD,
+        OLD,
+        True,
+        True,
+    )
 
 
 def is_switched(host: PretendedHost) -> bool:
@@ -208,7 +214,9 @@ def test_a_second_deploy_is_refused_with_who_holds_the_host(tmp_path):
     first.start()
     try:
         assert inside.wait(10)
-        with pytest.raises(CheckFailed, match=r"another deploy is going on: ada@desk \(20261201T000000Z-00000001\), since"):
+        with pytest.raises(
+            CheckFailed, match=r"another deploy is going on: ada@desk \(20261201T000000Z-00000001\), since"
+        ):
             Deploying(tmp_path, PretendedHost()).run(asked(2, requested_by="bob@desk"))
         assert deploying.state.holder().startswith("ada@desk")
     finally:

@@ -24,7 +24,9 @@ ExecStartPre=/bin/mkdir -p /var/empty
 WantedBy=multi-user.target
 """
 STOP = "other.service=http://127.0.0.1:8099/"
-PROGRAM = "PYTHONPATH=/srv/project PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=/srv/python/lib /srv/environment/bin/python"
+PROGRAM = (
+    "PYTHONPATH=/srv/project PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=/srv/python/lib /srv/environment/bin/python"
+)
 
 
 class Desk:
@@ -100,7 +102,7 @@ def reached(box: Host, *steps: str, seconds: int = 150) -> None:
     wanted = "|".join(steps)
     done = box.try_ssh(
         f"for i in $(seq {seconds * 20}); do"
-        f" grep -qsE '^  \"step\": \"({wanted})\"' /var/lib/appliance-deploy/journal.json && exit; sleep 0.05; done; exit 1"
+        f' grep -qsE \'^  "step": "({wanted})"\' /var/lib/appliance-deploy/journal.json && exit; sleep 0.05; done; exit 1'
     )
     assert done.returncode == 0, box.try_ssh("cat /var/lib/appliance-deploy/journal.json").stdout
 
@@ -226,15 +228,25 @@ class Going:
 def slowed(box: Host) -> None:
     """Steps that are over at once take two seconds, so that something can happen meanwhile."""
     drop_in = "[Service]\nExecStop=/bin/sleep 2\n"
-    box.ssh("mkdir -p /etc/systemd/system/other.service.d; cat > /etc/systemd/system/other.service.d/slow.conf", drop_in)
-    slow = "#!/bin/sh\nsleep 2\nexec /usr/bin/systemd-sysusers \"$@\"\n"
-    box.ssh("cat > /usr/local/bin/systemd-sysusers; chmod +x /usr/local/bin/systemd-sysusers; systemctl daemon-reload", slow)
+    box.ssh(
+        "mkdir -p /etc/systemd/system/other.service.d; cat > /etc/systemd/system/other.service.d/slow.conf", drop_in
+    )
+    slow = '#!/bin/sh\nsleep 2\nexec /usr/bin/systemd-sysusers "$@"\n'
+    box.ssh(
+        "cat > /usr/local/bin/systemd-sysusers; chmod +x /usr/local/bin/systemd-sysusers; systemctl daemon-reload", slow
+    )
 
 
 @pytest.mark.parametrize("step", ["begun|stopping", "activating", "gating", "waiting|committing", "rolling back"])
 def test_power_lost_the_host_boots_what_it_had_and_the_next_deploy_cleans_up(desk, box, good, given, step, router_port):
     slowed(box)
-    going = Going(desk, box, "--stop", STOP, generation=generation(desk.host, given, "never ready" if step == "rolling back" else "none"))
+    going = Going(
+        desk,
+        box,
+        "--stop",
+        STOP,
+        generation=generation(desk.host, given, "never ready" if step == "rolling back" else "none"),
+    )
     reached(box, *step.split("|"))
     box.cut_power()
     box.boot()
@@ -302,7 +314,9 @@ def test_only_looking_changes_nothing(desk, box, good):
 
 
 def test_the_closure_arrives_with_its_signatures(desk, box, good):
-    desk.host.ssh("nix key generate-secret --key-name desk-1 > /root/signing; nix store sign -r -k /root/signing " + good)
+    desk.host.ssh(
+        "nix key generate-secret --key-name desk-1 > /root/signing; nix store sign -r -k /root/signing " + good
+    )
     assert desk.deploy(box, "--stop", STOP, generation=good).returncode == 0
     assert '"desk-1:' in box.ssh(f"nix path-info --json {good}")
 

@@ -61,7 +61,9 @@ class Page:
         for _ in range(presses):
             self.page.keyboard.press("Tab")
             found.append(
-                self.page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.textContent")
+                self.page.evaluate(
+                    "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"
+                )
             )
         return found
 
@@ -77,7 +79,9 @@ def opened(address: str, dark: bool = False, width: int = 1100) -> Iterator[Page
         browser = driver.chromium.launch(executable_path=binary, args=["--no-sandbox"])
         try:
             context = browser.new_context(
-                color_scheme="dark" if dark else "light", viewport={"width": width, "height": 900}, accept_downloads=True
+                color_scheme="dark" if dark else "light",
+                viewport={"width": width, "height": 900},
+                accept_downloads=True,
             )
             page = Page(context.new_page())
             page.page.goto(address)

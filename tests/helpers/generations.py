@@ -22,7 +22,7 @@ let
   mkDerivation = attributes: derivation (attributes // {
     system = builtins.currentSystem;
     builder = "/bin/bash";
-    # the last word is bash's: it would become its last command, which closes the log before it ends, and is killed for it
+    # the last word is bash's: it would become its last command, which closes the log before its end, and is killed
     args = [ "-euc" "export PATH=/usr/bin:/bin; ${attributes.buildCommand}\nexit" ];
   });
   package = mkDerivation {

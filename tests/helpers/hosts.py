@@ -139,7 +139,9 @@ class Host:
     def _furnish(self) -> None:
         key = self.network.folder
         self.write("/etc/ssh/test_config", SSHD_CONFIG)
-        self.write("/root/.ssh/config", "Host *\n  User root\n  IdentityFile /root/.ssh/test_key\n  LogLevel ERROR\n", 0o600)
+        self.write(
+            "/root/.ssh/config", "Host *\n  User root\n  IdentityFile /root/.ssh/test_key\n  LogLevel ERROR\n", 0o600
+        )
         self.write("/root/.ssh/test_key", (key / "user_key").read_text(), 0o600)
         blob = " ".join((key / "host_key.pub").read_text().split()[:2])
         names = [(f"host{number}", f"10.77.0.{number}") for number in range(FIRST, FIRST + MOST)]
@@ -223,7 +225,10 @@ class Host:
 def nix_root() -> Path:
     """The Debian root with Nix that tools/nix-environment made."""
     cache = os.environ.get("APPLIANCE_NIX_DIR")
-    base = os.environ.get("APPLIANCE_CACHE_DIR") or f"{os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'}/appliance"
+    base = (
+        os.environ.get("APPLIANCE_CACHE_DIR")
+        or f"{os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache'}/appliance"
+    )
     folder = Path(cache) if cache else Path(base) / "nix"
     found = sorted(folder.glob("debian-*"))
     if not found:

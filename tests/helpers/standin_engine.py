@@ -50,7 +50,7 @@ def server_info() -> dict:
 def metrics() -> str:
     worker = PLAN.worker(NAME)
     prefilled = counters["prefilled"]
-    lines = {"sglang:realtime_tokens_total{mode=\"prefill_compute\"}": prefilled}
+    lines = {'sglang:realtime_tokens_total{mode="prefill_compute"}': prefilled}
     if worker.role == "prefill":
         sent = 0 if FAULT == "no transfer" else counters["requests"]
         lines |= {"sglang:kv_transfer_total_mb_count": sent, "sglang:kv_transfer_total_mb_sum": sent * 0.5}

@@ -7,7 +7,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "pkgs" / "kernels"))
 
-from appliance_kernels import decode, reference  # noqa: E402
+from appliance_kernels import decode, reference, sparse_mla_prefill  # noqa: E402
 from appliance_kernels.cases import random_cache, random_case  # noqa: E402
 from appliance_kernels.plan import Plan  # noqa: E402
 
@@ -25,5 +25,12 @@ for heads in decode.HEADS:
         want, _ = reference.sparse_mla_decode(**case)
         error = float((out.double() - want).norm() / want.norm())
         assert error < 4e-3, (heads, plan, error)
+    case = random_case(5, heads, caches[0], 100, caches[1], 70, generator=generator)
+    case["indices"][0, 0, ::5] = -1
+    case["extra_topk_length"][1] = 3
+    out, _ = sparse_mla_prefill(**case)
+    want, _ = reference.sparse_mla_decode(**case)
+    error = float((out.double() - want).norm() / want.norm())
+    assert error < 4e-3, (heads, "prefill", error)
 torch.cuda.synchronize()
 print("launches done")

@@ -56,7 +56,8 @@ def test_machine_code_is_as_in_the_table(libraries):
 def test_table_keeps_its_promises():
     table = json.loads(TABLE.read_text())
     assert {key.split()[0] for key in table} == {"sm_90a", "sm_120a"}
-    for row in table.values():
+    for name, row in table.items():
         assert row["stack_bytes"] == row["LDL"] == row["STL"] == 0, "spills"
         assert row["shared_bytes"] <= 99 * 1024
-        assert row["HMMA"] + row["QMMA"] > 0 and row["LDGSTS"] > 0
+        if not name.endswith("indexer_topk"):  # compares and counts, no products
+            assert row["HMMA"] + row["QMMA"] > 0 and row["LDGSTS"] > 0

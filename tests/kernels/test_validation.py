@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from appliance_kernels.decode import check_arguments
+from appliance_kernels import decode, prefill
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 CUDA = torch.device("cuda", 0)
@@ -39,7 +39,13 @@ def fake():
         yield
 
 
-def test_good_arguments_pass():
+@pytest.fixture(params=[decode, prefill])
+def module(request):
+    return request.param
+
+
+def test_good_arguments_pass(module):
+    check_arguments = module.check_arguments
     check_arguments(**good())
     check_arguments(**(good() | {"extra_k_cache": None, "extra_indices": None, "extra_topk_length": None}))
     check_arguments(**(good() | {"topk_length": None, "attn_sink": None, "indices": tensor(3, 128)()}))
@@ -88,6 +94,6 @@ BAD = [
 
 
 @pytest.mark.parametrize("name, value, message", BAD)
-def test_bad_argument_is_named(name, value, message):
-    with pytest.raises(ValueError, match=message):
-        check_arguments(**(good() | {name: value()}))
+def test_bad_argument_is_named(module, name, value, message):
+    with pytest.raises(ValueError, match=f"{module.KERNEL}: .*{message}"):
+        module.check_arguments(**(good() | {name: value()}))

@@ -22,7 +22,7 @@ SERVING = Status(
     supervisor_pid=1,
     processes=[
         ProcessStatus(
-            name="prefill", phase="serving", answers=True, pid=2, port=30010, resident_mib=900, restarts=0, last_error=None
+            name="prefill", phase="serving", answers=True, pid=2, port=30010, resident_mib=8, restarts=0, last_error=None
         )
     ],
     error=None,
@@ -32,11 +32,11 @@ SERVING = Status(
             prompt_tokens=100, output_tokens=7, kv_transfers=4, kv_bytes=8_000_000, kv_latency_ms=2.5, kv_gb_s=1.5,
         )
     ],
-    gpus=[GpuNow(index=0, name="made for this test", memory_used_mib=10, memory_mib=100, power_w=55.0, temperature_c=40)],
+    gpus=[GpuNow(index=0, name="made for a test", memory_used_mib=10, memory_mib=100, power_w=55.0, temperature_c=40)],
 )  # fmt: skip
 FOUND = RuleResult(
     rule="pcie-power-saving",
-    title="made for this test",
+    title="made for a test",
     severity="note",
     status="finding",
     reference="none",
@@ -70,7 +70,15 @@ def test_it_shows_workers_load_transfers_gpus_and_findings(served, dark):
     with opened(f"http://127.0.0.1:{port}/", dark=dark) as found:
         found.page.wait_for_selector("#loads td")
         text = found.page.inner_text("main")
-        for words in ("prefill", "2 queue", "12.5 %", "2.5", "made for this test", "pcie-power-saving", "the link sleeps"):
+        for words in (
+            "prefill",
+            "2 queue",
+            "12.5 %",
+            "2.5",
+            "made for a test",
+            "pcie-power-saving",
+            "the link sleeps",
+        ):
             assert words in text
         assert "<img src=x" in text and found.page.query_selector("main img") is None
         assert found.complaints == [] and found.unreadable() == []

@@ -11,7 +11,7 @@ from appliance.documents import KernelBench
 from appliance.errors import InputError, ProbeIncomplete
 
 PACKAGE = "appliance_kernels"
-OPERATIONS = ["sparse_mla_decode", "indexer_logits"]
+OPERATIONS = ["sparse_mla_decode", "sparse_mla_prefill", "indexer_logits", "indexer_topk"]
 NOT_HERE = 3
 """Exit code with which the benchmark says that it cannot run on this machine."""
 

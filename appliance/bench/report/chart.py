@@ -87,7 +87,9 @@ def mark(x: float, y: float, colour: int) -> str:
         return f'<circle class="f0" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
     if colour == 1:
         return f'<rect class="f1" x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>'
-    corners = {2: [(0, -6), (5, 4), (-5, 4)], 3: [(0, -6), (6, 0), (0, 6), (-6, 0)]}.get(colour, [(0, 6), (5, -4), (-5, -4)])
+    corners = {2: [(0, -6), (5, 4), (-5, 4)], 3: [(0, -6), (6, 0), (0, 6), (-6, 0)]}.get(
+        colour, [(0, 6), (5, -4), (-5, -4)]
+    )
     return f'<path class="f{colour}" d="M{" L".join(f"{x + dx:.1f} {y + dy:.1f}" for dx, dy in corners)} Z"/>'
 
 

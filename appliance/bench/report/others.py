@@ -50,7 +50,7 @@ def comparison(found: Comparison) -> str:
         ]
         for figure in differing
     ]
-    same = f"<p>{len(found.figures) - len(differing)} of {len(found.figures)} figures do not differ beyond their noise.</p>"
+    same = f"<p>{len(found.figures) - len(differing)} of {len(found.figures)} do not differ beyond their noise.</p>"
     caption = f"What differs; {found.test}"
     return head + (table(caption, columns, rows) + download("comparison", columns, rows) if rows else "") + same
 
@@ -63,7 +63,13 @@ def profile(found: ProfileReport) -> str:
     parts = []
     if found.simulated:
         parts.append('<p class="loud">SIMULATED: this trace was made up. No engine was profiled.</p>')
-    source = [found.date, found.source, found.worker, found.load, found.engine_version and f"sglang {found.engine_version}"]
+    source = [
+        found.date,
+        found.source,
+        found.worker,
+        found.load,
+        found.engine_version and f"sglang {found.engine_version}",
+    ]
     parts.append(f"<p>{escape(', '.join(part for part in source if part))}</p>")
     parts += [f"<p>{escape(remark)}</p>" for remark in found.remarks]
     parts += [trace(one) for one in found.traces]

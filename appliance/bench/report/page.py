@@ -10,9 +10,9 @@ from appliance.errors import InputError
 from appliance.web.page import listed, page
 
 READING = (
-    "A cell is one workload on one topology. Each is measured several times; the median is shown with the least and the "
+    "A cell is one workload on one topology. Each is measured several times; the median is shown with least and "
     "most. TTFT: time to the first token. TPOT: time of each further token. Tokens are counted by the answers' usage, "
-    "prompts are unique and caches empty unless a mix says otherwise, failed requests are counted and are in no latency."
+    "prompts are unique and caches empty unless a mix says otherwise; failed requests are counted, in no latency."
 )
 
 

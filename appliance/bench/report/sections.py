@@ -54,7 +54,9 @@ def curves(record: BenchRecord) -> list[Picture]:
     found = []
     for shape in shapes(record):
         for figure, what in (("TTFT p50", "time to the first token"), ("TPOT p50", "time of each further token")):
-            cells = plain(record, lambda cell, shape=shape: shape == (cell.workload.input_tokens, cell.workload.output_tokens))
+            cells = plain(
+                record, lambda cell, shape=shape: shape == (cell.workload.input_tokens, cell.workload.output_tokens)
+            )
             series, rows = [], []
             for topology in record.asked.topologies:
                 points = [
@@ -91,9 +93,11 @@ def heat_map(record: BenchRecord) -> str:
             for one in loads:
                 match = plain(
                     record,
-                    lambda cell, shape=shape, one=one, topology=topology: cell.topology == topology
-                    and shape == (cell.workload.input_tokens, cell.workload.output_tokens)
-                    and one == (cell.workload.concurrency or cell.workload.request_rate),
+                    lambda cell, shape=shape, one=one, topology=topology: (
+                        cell.topology == topology
+                        and shape == (cell.workload.input_tokens, cell.workload.output_tokens)
+                        and one == (cell.workload.concurrency or cell.workload.request_rate)
+                    ),
                 )
                 value = median(match[0], "output tok/s") if match else None
                 row.append("" if value is None else f"{value:.0f}")
@@ -101,7 +105,9 @@ def heat_map(record: BenchRecord) -> str:
             rows.append(row)
             classes.append(tints)
         columns = ["tokens", *(f"{one:g}" for one in loads)]
-        caption = f"{topology}: output tok/s by requests in flight (or a second); darkest: the best topology of that cell"
+        caption = (
+            f"{topology}: output tok/s by requests in flight (or a second); darkest: the best topology of that cell"
+        )
         parts.append(table(caption, columns, rows, classes) + download(f"matrix-{topology}", columns, rows))
     return "".join(parts)
 

@@ -24,7 +24,11 @@ def energy_j(gpus: list[int]) -> float | None:
         return None
     try:
         done = subprocess.run(
-            [sys.executable, "-c", CHILD, json.dumps(gpus)], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+            [sys.executable, "-c", CHILD, json.dumps(gpus)],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
         )
         return sum(json.loads(done.stdout)) / 1000
     except (OSError, subprocess.SubprocessError, ValueError):

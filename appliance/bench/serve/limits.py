@@ -5,7 +5,7 @@ path once and the KV cache of every request in flight, and with speculation yiel
 a prefix cache gave is no work of prefill. Without a data sheet (a CPU, an unknown GPU) nothing is said.
 """
 
-from appliance.documents import Figure, LimitShare, MachineReport, ModelReport, Plan, RoleThroughput, Workload, Worker
+from appliance.documents import Figure, LimitShare, MachineReport, ModelReport, Plan, RoleThroughput, Worker, Workload
 from appliance.hardware.gpu_model import GpuModel, gpu_model
 from appliance.plan import bounds
 from appliance.plan.costs import link_of
@@ -25,7 +25,7 @@ def limits(
         rates = [decode_rate(workload, len(decoding), worker, sheets[worker.name], model) for worker in decoding]
         if None not in rates:
             formula = (
-                f"{workload.concurrency} in flight on {len(decoding)} workers: weights once a step, and the KV cache of "
+                f"{workload.concurrency} in flight on {len(decoding)} workers: weights once a step, and KV cache of "
                 f"{workload.input_tokens + workload.output_tokens // 2} tokens of each"
                 + (f"; {accepted:g} tokens a step by speculation" if accepted != 1.0 else "")
             )

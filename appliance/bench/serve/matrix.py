@@ -42,8 +42,9 @@ def workloads(matrix: Matrix, context: int | None, vocabulary: int | None = None
     inputs = sorted(length for length in matrix.inputs if length * longer + max(matrix.outputs) <= room)
     left_out = [f"input {n}: longer than the context of {context} tokens" for n in matrix.inputs if n not in inputs]
     found = [
-        Workload(name="plain", input_tokens=length, output_tokens=output, requests=requests(load, matrix), slo=matrix.slo)
-        .model_copy(update=load)
+        Workload(
+            name="plain", input_tokens=length, output_tokens=output, requests=requests(load, matrix), slo=matrix.slo
+        ).model_copy(update=load)
         for length in inputs
         for output in sorted(matrix.outputs)
         for load in loads(matrix)

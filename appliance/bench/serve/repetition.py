@@ -117,9 +117,7 @@ def repetition_of(
 
     lengths, errors = result["output_lens"], result["errors"]
     failures = Counter(first_line(error) for error in errors if error)
-    broken = sum(
-        length < workload.output_tokens for length, error in zip(lengths, errors, strict=True) if not error
-    )
+    broken = sum(length < workload.output_tokens for length, error in zip(lengths, errors, strict=True) if not error)
     if broken and workload.name != "structured output":
         failures["the answer broke off"] += broken
     first = counted.get("prefill") or counted.get("aggregated") or {}
@@ -195,7 +193,7 @@ def require_uncached(workload: Workload, repetition: Repetition, vocabulary: int
     """Raise CheckFailed where a prefix cache has flattered a workload whose prompts share nothing.
 
     Turns share by intent; in tail isolation the engine's count holds the long requests too. In a vocabulary of single
-    bytes, as the demo's, half of all random tokens are no text, and many prompts begin alike. There it is only recorded.
+    bytes, as the demo's, half of all random tokens are no text, and many prompts begin alike. It is only recorded.
     """
     if workload.name in ("multi-turn", "tail isolation") or (vocabulary or BYTES) < BYTES:
         return

@@ -98,7 +98,9 @@ def run(record: BenchRecord, output: Path, state_dir: Path, listener: Listener) 
                 if short := cold.pop(path(workload), None):
                     listener.on_step(f"{turn.topology}: warming up, {short.words()}", clock.words())
                     warm(plan, short, record)
-                listener.on_step(f"{turn.topology}: {workload.words()}", f", repetition {repetition + 1}{clock.words()}")
+                listener.on_step(
+                    f"{turn.topology}: {workload.words()}", f", repetition {repetition + 1}{clock.words()}"
+                )
                 begun = time.monotonic()
                 measured = measure(plan, workload, seed_of(record, workload, repetition), record.model.vocab_size)
                 clock.done(workload, time.monotonic() - begun)

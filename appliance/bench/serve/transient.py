@@ -25,8 +25,12 @@ def start(arguments: list[str], record: Path, say_to: TextIO) -> int:
     words = [word for word in arguments if word != "--transient"]
     command = ["systemd-run", "--quiet", f"--unit={unit}", "--collect", f"--working-directory={Path.cwd()}"]
     command += ["--property=KillMode=mixed", "--property=TimeoutStopSec=180"]
-    command += [f"--setenv={name}={value}" for name, value in os.environ.items() if passed_on(name) and "\n" not in value]
-    done = subprocess.run([*command, sys.executable, "-m", "appliance", *words], capture_output=True, text=True, check=False)
+    command += [
+        f"--setenv={name}={value}" for name, value in os.environ.items() if passed_on(name) and "\n" not in value
+    ]
+    done = subprocess.run(
+        [*command, sys.executable, "-m", "appliance", *words], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise CheckFailed(f"systemd-run: {' '.join(done.stderr.split())}")
     print(f"running as {unit}; the record grows in {record.absolute()}", file=say_to)

@@ -1,4 +1,4 @@
-"""A short load through the front door: is every request answered whole, and how fast. No benchmark: see `bench serve`."""
+"""A short load by the front door: is every request answered whole, and how fast. No benchmark: see `bench serve`."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

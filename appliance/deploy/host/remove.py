@@ -17,7 +17,7 @@ USER = "sglang"
 
 
 def remove_from(state: HostState, kind: SystemdKind, services) -> Iterator[str]:
-    """Remove units, profile, user, caches and history; enable and start what gave way. Yields what is done, a line each.
+    """Remove units, profile, user, caches and history; enable and start what gave way. Yields each thing done.
 
     Weights are kept, and said to be.
     """

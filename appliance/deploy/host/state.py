@@ -1,4 +1,4 @@
-"""What a deploy leaves on the host's disk: journal, lock, confirmation, history. Each write is whole and on the disk."""
+"""What a deploy leaves on the host's disk: journal, lock, confirmation, history. Writes are whole and on the disk."""
 
 import fcntl
 import json

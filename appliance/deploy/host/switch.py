@@ -92,7 +92,9 @@ class Switch:
             self._commit(journal.request)
         else:
             reached = journal.step if journal.failure is None else f"{journal.step} after {journal.failure.check}"
-            failure = journal.failure or DeployFailure(check=reached, evidence="the host, or the switch, was cut off here")
+            failure = journal.failure or DeployFailure(
+                check=reached, evidence="the host, or the switch, was cut off here"
+            )
             self._update(failure=failure)
             self._roll_back(touched=journal.step not in ("begun", "stopping"))
 
@@ -126,7 +128,9 @@ class Switch:
         deadline = time.monotonic() + request.confirm_s
         while not self._state.confirmation(request.id).exists():
             if time.monotonic() > deadline:
-                raise CheckFailed(f"the deployer did not confirm within {request.confirm_s:g} s; its connection is taken for lost")
+                raise CheckFailed(
+                    f"the deployer did not confirm within {request.confirm_s:g} s; its connection is taken for lost"
+                )
             time.sleep(LOOK_EVERY_S)
 
     def _commit(self, request: DeployRequest) -> None:

@@ -1,4 +1,4 @@
-"""systemd as a switch needs it. `systemctl stop TARGET` returns before its parts have stopped: here units are stopped."""
+"""systemd as a switch needs it. `systemctl stop TARGET` returns before its parts have stopped: here units are."""
 
 import subprocess
 import time
@@ -97,7 +97,13 @@ def call(words: list[str], limit_s: float = START_LIMIT_S) -> subprocess.Complet
     """Run a command to its end. Raises CheckFailed where it is not there or takes longer than `limit_s`."""
     try:
         return subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise CheckFailed(f"{' '.join(words[:3])} took longer than {limit_s:g} s") from None

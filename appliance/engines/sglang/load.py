@@ -1,7 +1,7 @@
 """SGLang's own load generator, `sglang.benchmark.serving`, run against a plan's front door.
 
-AIPerf 0.13.0 was resolved as well, not run: it asks for some 60 packages more or at other releases, among them older ones
-of psutil, rich and prometheus_client than the engine has, and SGLang's generator knows goodput, turns, schemas and roles.
+AIPerf 0.13.0 was resolved as well, not run: it asks for some 60 packages more or at other releases, among them older
+ones of psutil, rich and prometheus_client than the engine has. SGLang's generator knows goodput, turns and schemas.
 """
 
 import json

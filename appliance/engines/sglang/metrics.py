@@ -16,7 +16,7 @@ BUSY = [
 
 @dataclass(frozen=True)
 class WorkerMetrics:
-    """Counters since the server's start, summed over its ranks; `busy` is of now. Zero where the server has not counted yet."""
+    """Counters since the server's start, summed over its ranks; `busy` is of now. Zero: not counted yet."""
 
     prompt_tokens: int
     generation_tokens: int

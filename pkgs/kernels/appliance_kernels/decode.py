@@ -5,58 +5,11 @@ from typing import NamedTuple
 
 import torch
 
-from . import layout, library
+from . import arguments, layout, library
+from .arguments import HEADS
 from .plan import MAX_SPLITS, Device, plan, tiles
 
-HEADS = (8, 16, 32, 64)
-MAX_BATCH = 65535  # the second dimension of a CUDA grid
-MAX_PAGE_SIZE = 1024
-ALIGNMENT = 16  # bytes that one cp.async moves
-MAX_CACHE_BYTES = 2**32 * ALIGNMENT  # the kernel counts in units of that
-
-
-def _require(holds: bool, name: str, expected: str, got) -> None:
-    if not holds:
-        raise ValueError(f"sparse_mla_decode: {name}: expected {expected}, got {got}")
-
-
-def _check_tensor(name: str, t, dtypes: tuple, shape: tuple, device) -> None:
-    """None in `shape` stands for any size."""
-    _require(isinstance(t, torch.Tensor), name, "a tensor", type(t).__name__)
-    _require(t.dtype in dtypes, name, f"dtype {' or '.join(map(str, dtypes))}", t.dtype)
-    fits = t.ndim == len(shape) and all(e is None or e == n for e, n in zip(shape, t.shape, strict=True))
-    wanted = "[" + ", ".join("any" if e is None else str(e) for e in shape) + "]"
-    _require(fits, name, f"shape {wanted}", list(t.shape))
-    _require(t.device == device, name, f"device {device} (that of q)", t.device)
-
-
-def _check_source(prefix: str, cache_, indices, lengths, batch: int, device) -> None:
-    name = f"{prefix}k_cache"
-    _check_tensor(name, cache_, (torch.uint8, torch.float8_e4m3fn), (None, None, 1, layout.TOKEN_BYTES), device)
-    pages, size = cache_.shape[:2]
-    _require(pages > 0, name, "at least one page", f"shape {list(cache_.shape)}")
-    power_of_two = 0 < size <= MAX_PAGE_SIZE and size & (size - 1) == 0
-    _require(power_of_two, name, f"a page size that is a power of two up to {MAX_PAGE_SIZE} (dimension 1)", size)
-    stride = cache_.stride(0)
-    needed = size * layout.TOKEN_BYTES
-    _require(
-        stride >= needed and stride % ALIGNMENT == 0,
-        name, f"a page stride of at least {needed} bytes and a multiple of {ALIGNMENT}", stride,
-    )  # fmt: skip
-    _require(cache_.stride(3) == 1, name, "a last dimension of stride 1", f"strides {cache_.stride()}")
-    _require(pages * size < 2**31, name, "fewer than 2^31 tokens", pages * size)
-    _require(pages * stride < MAX_CACHE_BYTES, name, f"less than {MAX_CACHE_BYTES} bytes", pages * stride)
-    name = f"{prefix}indices"
-    _require(isinstance(indices, torch.Tensor) and indices.ndim in (2, 3), name, "a tensor [B, width] or [B, 1, width]",
-             list(indices.shape) if isinstance(indices, torch.Tensor) else type(indices).__name__)  # fmt: skip
-    shape = (batch, None) if indices.ndim == 2 else (batch, 1, None)
-    _check_tensor(name, indices, (torch.int32,), shape, device)
-    _require(indices.shape[-1] > 0, name, "a width of at least 1", list(indices.shape))
-    _require(indices.stride(-1) == 1, name, "a last dimension of stride 1", f"strides {indices.stride()}")
-    if lengths is not None:
-        name = f"{prefix}topk_length"
-        _check_tensor(name, lengths, (torch.int32,), (batch,), device)
-        _require(lengths.is_contiguous(), name, "a contiguous tensor", f"strides {lengths.stride()}")
+KERNEL = "sparse_mla_decode"
 
 
 def check_arguments(
@@ -64,32 +17,10 @@ def check_arguments(
     extra_k_cache, extra_indices, extra_topk_length, out, lse,
 ) -> None:  # fmt: skip
     """Raises ValueError unless the kernel takes exactly these tensors. Reads no memory: fake tensors do."""
-    _require(isinstance(q, torch.Tensor), "q", "a tensor", type(q).__name__)
-    _require(q.device.type == "cuda", "q", "a CUDA device", q.device)
-    _check_tensor("q", q, (torch.bfloat16,), (None, 1, None, layout.HEAD_DIM), q.device)
-    batch, heads = q.shape[0], q.shape[2]
-    _require(heads in HEADS, "q", f"a head count (dimension 2) of {HEADS}", heads)
-    _require(0 < batch <= MAX_BATCH, "q", f"a batch (dimension 0) of 1 to {MAX_BATCH}", batch)
-    rows = q.stride(3) == 1 and q.stride(0) % 8 == 0 and q.stride(2) % 8 == 0
-    _require(rows, "q", "a last dimension of stride 1, other strides multiples of 8", f"strides {q.stride()}")
-    _check_source("", k_cache, indices, topk_length, batch, q.device)
-    if extra_k_cache is not None:
-        _check_source("extra_", extra_k_cache, extra_indices, extra_topk_length, batch, q.device)
-    else:
-        none = extra_indices is None and extra_topk_length is None
-        _require(none, "extra_indices and extra_topk_length", "None where extra_k_cache is None", "a tensor")
-    if attn_sink is not None:
-        _check_tensor("attn_sink", attn_sink, (torch.float32,), (heads,), q.device)
-        _require(attn_sink.is_contiguous(), "attn_sink", "a contiguous tensor", f"strides {attn_sink.stride()}")
-    number = isinstance(softmax_scale, (int, float)) and not isinstance(softmax_scale, bool)
-    _require(softmax_scale is None or number, "softmax_scale", "a number", type(softmax_scale).__name__)
-    for name, t, dtype, shape in (
-        ("out", out, torch.bfloat16, (batch, 1, heads, layout.HEAD_DIM)),
-        ("lse", lse, torch.float32, (batch, heads, 1)),
-    ):
-        if t is not None:
-            _check_tensor(name, t, (dtype,), shape, q.device)
-            _require(t.is_contiguous(), name, "a contiguous tensor", f"strides {t.stride()}")
+    arguments.check(
+        KERNEL, q, k_cache, indices, topk_length, attn_sink, softmax_scale,
+        extra_k_cache, extra_indices, extra_topk_length, out, lse,
+    )  # fmt: skip
 
 
 class Workspace(NamedTuple):
@@ -132,20 +63,6 @@ def prepare(device) -> None:
     _default_workspace(device)
 
 
-def _source(cache_, indices, lengths) -> library.Source:
-    pages, size = cache_.shape[:2]
-    if (pointer := cache_.data_ptr()) % ALIGNMENT:
-        raise ValueError(
-            f"sparse_mla_decode: cache: expected an address that is a multiple of {ALIGNMENT}, got {pointer:#x}"
-        )
-    return library.Source(
-        cache=pointer, page_stride16=cache_.stride(0) // ALIGNMENT,
-        indices=indices.data_ptr(), indices_stride=indices.stride(0),
-        lengths=None if lengths is None else lengths.data_ptr(),
-        width=indices.shape[-1], capacity=pages * size, log2_page_size=size.bit_length() - 1,
-    )  # fmt: skip
-
-
 def sparse_mla_decode(
     q, k_cache, indices, topk_length=None, attn_sink=None, softmax_scale=None,
     extra_k_cache=None, extra_indices=None, extra_topk_length=None, out=None, lse=None, workspace=None,
@@ -173,10 +90,7 @@ def sparse_mla_decode(
         extra_k_cache, extra_indices, extra_topk_length, out, lse,
     )  # fmt: skip
     batch, _, heads, dim = q.shape
-    if q.data_ptr() % ALIGNMENT:
-        raise ValueError(
-            f"sparse_mla_decode: q: expected an address that is a multiple of {ALIGNMENT}, got {q.data_ptr():#x}"
-        )
+    arguments.require_aligned(KERNEL, "q", q)
     out = q.new_empty(batch, 1, heads, dim) if out is None else out
     lse = q.new_empty(batch, heads, 1, dtype=torch.float32) if lse is None else lse
     workspace = _default_workspace(q.device) if workspace is None else workspace
@@ -193,10 +107,9 @@ def sparse_mla_decode(
         softmax_scale=dim**-0.5 if softmax_scale is None else softmax_scale,
         batch=batch, heads=heads, cluster=chosen.cluster, splits=chosen.splits,
     )  # fmt: skip
-    params.source[0] = _source(k_cache, indices, topk_length)
-    params.source[1] = library.Source(cache=k_cache.data_ptr())  # never null, also where nothing is read from it
-    if extra_k_cache is not None:
-        params.source[1] = _source(extra_k_cache, extra_indices, extra_topk_length)
+    arguments.fill_sources(
+        KERNEL, params.source, k_cache, indices, topk_length, extra_k_cache, extra_indices, extra_topk_length
+    )
     with torch.cuda.device(q.device):
         library.decode(params, torch.cuda.current_stream(q.device).cuda_stream)
     return out, lse

@@ -36,6 +36,15 @@ class DecodeParams(Structure):
     ]  # fmt: skip
 
 
+class PrefillParams(Structure):
+    """SparseMlaPrefillParams of sparse_mla_prefill.h."""
+
+    _fields_ = [
+        ("q", c_void_p), ("q_batch_stride", c_int64), ("q_head_stride", c_int64), ("out", c_void_p), ("lse", c_void_p),
+        ("sink", c_void_p), ("source", Source * 2), ("softmax_scale", c_float), ("rows", c_int32), ("heads", c_int32),
+    ]  # fmt: skip
+
+
 class IndexerLogitsParams(Structure):
     """IndexerLogitsParams of indexer_logits.h."""
 
@@ -44,6 +53,17 @@ class IndexerLogitsParams(Structure):
         ("logits", c_void_p), ("q_stride", c_int64), ("page_stride", c_int64), ("weights_stride", c_int64),
         ("page_table_stride", c_int64), ("logits_stride", c_int64), ("rows", c_int32), ("pages", c_int32),
         ("table_width", c_int32), ("width", c_int32),
+    ]  # fmt: skip
+
+
+class IndexerTopkParams(Structure):
+    """IndexerTopkParams of indexer_topk.h."""
+
+    _fields_ = [
+        ("scores", c_void_p), ("lengths", c_void_p), ("page_table", c_void_p), ("tokens", c_void_p),
+        ("positions", c_void_p), ("scores_stride", c_int64), ("page_table_stride", c_int64), ("tokens_stride", c_int64),
+        ("positions_stride", c_int64), ("width", c_int32), ("table_width", c_int32), ("log2_page_size", c_int32),
+        ("topk", c_int32), ("rows", c_int32), ("cluster", c_int32),
     ]  # fmt: skip
 
 
@@ -62,7 +82,10 @@ def load() -> ctypes.CDLL:
     try:
         lib.appliance_sparse_mla_decode.argtypes = [POINTER(DecodeParams), c_void_p]
         lib.appliance_sparse_mla_decode_prepare.argtypes = [c_int] + [POINTER(c_int)] * 3
+        lib.appliance_sparse_mla_prefill.argtypes = [POINTER(PrefillParams), c_void_p]
+        lib.appliance_sparse_mla_prefill_prepare.argtypes = [c_int] + [POINTER(c_int)] * 2
         lib.appliance_indexer_logits.argtypes = [POINTER(IndexerLogitsParams), c_int, c_void_p]
+        lib.appliance_indexer_topk.argtypes = [POINTER(IndexerTopkParams), c_void_p]
         lib.appliance_kernels_error_string.restype = c_char_p
     except AttributeError as error:
         raise OSError(f"{file} is of another version than this package: {error}") from None
@@ -88,6 +111,18 @@ def decode(params: DecodeParams, stream: int) -> None:
     check(load().appliance_sparse_mla_decode(byref(params), stream), "launching sparse_mla_decode")
 
 
+def prepare_prefill(heads: int) -> tuple[int, int]:
+    """Heads of a block, and how many blocks the device runs at once."""
+    per_block, blocks = c_int(), c_int()
+    error = load().appliance_sparse_mla_prefill_prepare(heads, byref(per_block), byref(blocks))
+    check(error, "preparing sparse_mla_prefill")
+    return per_block.value, blocks.value
+
+
+def prefill(params: PrefillParams, stream: int) -> None:
+    check(load().appliance_sparse_mla_prefill(byref(params), stream), "launching sparse_mla_prefill")
+
+
 def prepare_indexer_logits() -> int:
     """How many blocks of the indexer's logits the device runs at once."""
     blocks = c_int()
@@ -97,3 +132,14 @@ def prepare_indexer_logits() -> int:
 
 def indexer_logits(params: IndexerLogitsParams, blocks: int, stream: int) -> None:
     check(load().appliance_indexer_logits(byref(params), blocks, stream), "launching indexer_logits")
+
+
+def prepare_indexer_topk() -> tuple[int, int]:
+    """How many blocks of the indexer's top-k the device runs at once, and the most that can share a row."""
+    blocks, cluster = c_int(), c_int()
+    check(load().appliance_indexer_topk_prepare(byref(blocks), byref(cluster)), "preparing indexer_topk")
+    return blocks.value, cluster.value
+
+
+def indexer_topk(params: IndexerTopkParams, stream: int) -> None:
+    check(load().appliance_indexer_topk(byref(params), stream), "launching indexer_topk")

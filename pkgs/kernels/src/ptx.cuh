@@ -4,7 +4,7 @@
 
 namespace ptx {
 
-// Copies 8 or 16 bytes from global to shared memory, or writes zeros without reading when `valid` is false.
+// Copies 4, 8 or 16 bytes from global to shared memory, or writes zeros without reading when `valid` is false.
 template <int kBytes>
 __device__ __forceinline__ void cp_async(uint32_t shared, const void* global, bool valid) {
   if constexpr (kBytes == 16)
@@ -128,11 +128,38 @@ __device__ __forceinline__ void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+// Orders memory: what this thread wrote before is seen by the blocks that wait.
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
 // The address of `shared` in the shared memory of another block of the cluster.
 __device__ __forceinline__ uint32_t map_to_rank(uint32_t shared, uint32_t rank) {
   uint32_t r;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(shared), "r"(rank));
   return r;
+}
+
+// Plain accesses to an address that map_to_rank gave.
+__device__ __forceinline__ uint32_t cluster_load(uint32_t a) {
+  uint32_t v;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(a) : "memory");
+  return v;
+}
+__device__ __forceinline__ uint64_t cluster_load_u64(uint32_t a) {
+  uint64_t v;
+  asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(v) : "r"(a) : "memory");
+  return v;
+}
+__device__ __forceinline__ void cluster_store_u64(uint32_t a, uint64_t v) {
+  asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(a), "l"(v) : "memory");
+}
+__device__ __forceinline__ void cluster_add(uint32_t a, uint32_t v) {
+  asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], %1;" ::"r"(a), "r"(v) : "memory");
+}
+__device__ __forceinline__ uint32_t cluster_add_return(uint32_t a, uint32_t v) {
+  uint32_t old;
+  asm volatile("atom.relaxed.cluster.shared::cluster.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(a), "r"(v) : "memory");
+  return old;
 }
 
 // A barrier in shared memory that one thread arrives at and that counts the bytes of bulk copies.

@@ -15,17 +15,13 @@
 #include "layout.cuh"
 #include "ptx.cuh"
 #include "sparse_mla_decode.h"
+#include "sparse_mla_tile.cuh"
 
 // A named namespace: nvcc writes a hash of the working directory into device symbols of internal linkage, and the
 // library must be the same bits wherever it is built.
 namespace sparse_mla {
 
-constexpr int kWarps = 8;
-constexpr int kThreads = kWarps * 32;
 constexpr int kMaxCluster = 16;
-constexpr float kLog2e = 1.4426950408889634f;
-constexpr float kLn2 = 0.6931471805599453f;
-constexpr float kInf = __builtin_huge_valf();
 
 // Shared memory of a block, in bytes.
 template <class Layout, int kHeads, int kTile, int kStages>
@@ -55,220 +51,6 @@ struct Shared {
   static_assert(kBytes <= 99 * 1024, "a block of sm_120 has 99 KB");
 };
 
-// fp8 e4m3 -> bf16 without its scale: exact, NaN stays NaN.
-__device__ __forceinline__ void unpack_e4m3(uint32_t x, uint32_t& low, uint32_t& high) {
-  low = ptx::e4m3x2_to_bf16x2(uint16_t(x)), high = ptx::e4m3x2_to_bf16x2(uint16_t(x >> 16));
-}
-
-// UE8M0 scales. A power of two commutes with rounding, so it is applied where it is cheapest: to the scores in fp32,
-// and to the probabilities in bf16. At the ends of its range that would lose bits or hide an overflow of the bf16
-// value; there the values themselves are scaled, and the scale becomes one.
-constexpr uint32_t kScaleOne = 127;
-__device__ __forceinline__ bool is_extreme(uint32_t s) { return s - 32 > 215; }
-__device__ __forceinline__ float scale_f32(uint32_t s) { return __uint_as_float(s << 23); }
-__device__ __forceinline__ uint32_t scale_bf16x2(uint32_t s) { return s * 0x00800080u; }
-__device__ __forceinline__ uint32_t extreme_scale_bf16x2(uint32_t s) {
-  return s == 0 ? 0x00400040u : s == 255 ? 0x7fc07fc0u : scale_bf16x2(s);
-}
-
-__device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
-
-__device__ __forceinline__ uint4 load_shared(uint32_t a) {
-  uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "r"(a)
-               : "memory");
-  return v;
-}
-
-__device__ __forceinline__ uint32_t load_shared_word(uint32_t a) {
-  uint32_t v;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(a) : "memory");
-  return v;
-}
-__device__ __forceinline__ uint32_t load_shared_byte(uint32_t a) {
-  uint32_t v;
-  asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(a) : "memory");
-  return v;
-}
-__device__ __forceinline__ void store_shared(uint32_t a, uint32_t v) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(a), "r"(v) : "memory");
-}
-
-// Integers in the order of the floats they stand for; its own inverse.
-__device__ __forceinline__ int ordered(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
-
-template <int kWidth>
-__device__ __forceinline__ float reduce_max(float v) {
-  if constexpr (kWidth == 32) {
-    return __int_as_float(ordered(__reduce_max_sync(~0u, ordered(__float_as_int(v)))));
-  } else {
-#pragma unroll
-    for (int d = kWidth / 2; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(~0u, v, d));
-    return v;
-  }
-}
-template <int kWidth>
-__device__ __forceinline__ float reduce_sum(float v) {
-#pragma unroll
-  for (int d = kWidth / 2; d > 0; d /= 2) v += __shfl_xor_sync(~0u, v, d);
-  return v;
-}
-
-// The tokens of one tile, as one warp sees them: lane t knows token t. Invalid tokens stand at the start of the cache.
-struct TileTokens {
-  const uint8_t* cache;
-  const uint8_t* scale;  // of this lane's token, group 0
-  uint32_t row16;        // of this lane's token, units of 16 bytes from `cache`
-  uint32_t valid;        // bit t: token t takes part; 0: no tile is left
-};
-
-// Deals out the tiles of a block. The indices of the first kAhead tiles are read at once, and before the lengths that
-// say whether they count: more memory round trips would otherwise stand before the first key.
-template <class Layout, int kTile, int kAhead>
-class TileQueue {
- public:
-  __device__ TileQueue(const SparseMlaDecodeParams& params, int row)
-      : p(params), row_(row), window_tiles_((p.source[0].width + kTile - 1) / kTile), tile_(blockIdx.x) {
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) raw_[i] = raw_index(tile_ + i * gridDim.x);
-    lengths_[0] = length(0), lengths_[1] = length(1);
-    end_ = lengths_[1] > 0 ? window_tiles_ + (lengths_[1] + kTile - 1) / kTile : (lengths_[0] + kTile - 1) / kTile;
-  }
-
-  // The next tile that holds a valid token.
-  __device__ TileTokens next() {
-    TileTokens t;
-    do {
-      t = locate(raw_[0]);
-      tile_ += gridDim.x;
-      if (--preloaded_ > 0) {
-#pragma unroll
-        for (int i = 0; i + 1 < kAhead; ++i) raw_[i] = raw_[i + 1];
-      } else {  // never a load into a register that is moved before it is used: the move would wait
-        raw_[0] = raw_index(tile_);
-      }
-    } while (t.valid == 0 && tile_ < end_);
-    return t;
-  }
-
- private:
-  __device__ int raw_index(int tile) const {
-    const bool extra = tile >= window_tiles_;
-    const int position = (tile - (extra ? window_tiles_ : 0)) * kTile + lane_id();
-    const int32_t* from = extra ? p.source[1].indices + row_ * p.source[1].indices_stride
-                                : p.source[0].indices + row_ * p.source[0].indices_stride;
-    return lane_id() < kTile && position < (extra ? p.source[1].width : p.source[0].width) ? __ldg(from + position)
-                                                                                           : -1;
-  }
-  __device__ int length(int s) const {
-    const int width = p.source[s].width;
-    return p.source[s].lengths && width > 0 ? min(__ldg(p.source[s].lengths + row_), width) : width;
-  }
-  __device__ TileTokens locate(int raw) const {
-    const bool extra = tile_ >= window_tiles_;
-    const int position = (tile_ - (extra ? window_tiles_ : 0)) * kTile + lane_id();
-    const uint32_t capacity = extra ? p.source[1].capacity : p.source[0].capacity;
-    const uint32_t stride16 = extra ? p.source[1].page_stride16 : p.source[0].page_stride16;
-    const int shift = extra ? p.source[1].log2_page_size : p.source[0].log2_page_size;
-    const bool valid = lane_id() < kTile && position < (extra ? lengths_[1] : lengths_[0]) && uint32_t(raw) < capacity;
-    const uint32_t index = valid ? raw : 0, page = index >> shift, offset = index - (page << shift);
-    TileTokens t;
-    t.cache = static_cast<const uint8_t*>(extra ? p.source[1].cache : p.source[0].cache);
-    t.row16 = page * stride16 + offset * (Layout::kTokenBytes / 16);
-    t.scale =
-        t.cache + uint64_t(page) * (stride16 * 16) + ((Layout::kTokenBytes << shift) + offset * Layout::kScaleBytes);
-    t.valid = __ballot_sync(~0u, valid);
-    return t;
-  }
-
-  const SparseMlaDecodeParams& p;
-  int row_, window_tiles_, tile_, end_;
-  int raw_[kAhead], lengths_[2], preloaded_ = kAhead;
-};
-
-// Starts the copy of a tile into one stage and notes there which tokens are valid. Every warp copies whole rows, 512
-// contiguous bytes an instruction: the L1 cache takes as many cycles as an instruction touches lines.
-template <class Layout, class Smem, int kTile>
-__device__ __forceinline__ void fetch(const TileTokens& tile, uint32_t stage) {
-  constexpr int kRows = kTile / kWarps, kTail = (Layout::kTokenBytes - 512) / 16;
-  static_assert(kRows * kTail <= 32, "one instruction copies what is left of the rows");
-  const int lane = lane_id(), warp = threadIdx.x / 32;
-  if (threadIdx.x == 0) store_shared(stage + Smem::kMask, tile.valid);
-  if (tile.valid == 0) return;
-#pragma unroll
-  for (int i = 0; i < kRows; ++i) {
-    const int t = warp * kRows + i;
-    const uint8_t* from = tile.cache + uint64_t(__shfl_sync(~0u, tile.row16, t)) * 16 + lane * 16;
-    ptx::cp_async<16>(stage + t * Layout::kTokenBytes + lane * 16, from, tile.valid >> t & 1);
-  }
-  const int t = warp * kRows + lane / kTail;
-  const uint8_t* from = tile.cache + uint64_t(__shfl_sync(~0u, tile.row16, t)) * 16 + 512 + lane % kTail * 16;
-  if (lane < kRows * kTail)
-    ptx::cp_async<16>(stage + t * Layout::kTokenBytes + 512 + lane % kTail * 16, from, tile.valid >> t & 1);
-  if (lane / kRows == warp)
-    ptx::cp_async<Layout::kScaleBytes>(stage + Smem::kScales + lane * Layout::kScaleBytes, tile.scale,
-                                       tile.valid >> lane & 1);
-}
-
-// A warp's slice of a tile, 8 x 64 values a block of tokens.
-template <int kTile>
-struct Slice {
-  static constexpr int kBlocks = kTile / 8;
-  uint32_t k[kBlocks][8];   // bf16 pairs: values 16 * (lane % 4) + 2j, + 1 of token 8i + lane / 4, without the scale
-  uint32_t scale[kBlocks];  // UE8M0
-
-  template <class Layout, class Smem>
-  __device__ __forceinline__ void load(uint32_t stage) {
-    const int lane = lane_id(), warp = threadIdx.x / 32, quad = lane & 3;
-    const uint32_t row = stage + lane / 4 * Layout::kTokenBytes + Layout::group_offset(warp);
-    if (warp < Layout::kFp8Groups) {
-#pragma unroll
-      for (int i = 0; i < kBlocks; ++i) {
-        scale[i] = load_shared_byte(stage + Smem::kScales + (i * 8 + lane / 4) * Layout::kScaleBytes + warp);
-        const uint4 raw = load_shared(row + i * 8 * Layout::kTokenBytes + quad * 16);
-        unpack_e4m3(raw.x, k[i][0], k[i][1]);
-        unpack_e4m3(raw.y, k[i][2], k[i][3]);
-        unpack_e4m3(raw.z, k[i][4], k[i][5]);
-        unpack_e4m3(raw.w, k[i][6], k[i][7]);
-      }
-      apply_extreme_scales();
-    } else {
-#pragma unroll
-      for (int i = 0; i < kBlocks; ++i) {
-        scale[i] = kScaleOne;
-        const uint4 a = load_shared(row + i * 8 * Layout::kTokenBytes + quad * 32);
-        const uint4 b = load_shared(row + i * 8 * Layout::kTokenBytes + quad * 32 + 16);
-        const uint32_t raw[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
-        // The multiplication by one frees the registers of k from the order of the vector loads, which would cost all
-        // warps four moves before each mma.
-#pragma unroll
-        for (int j = 0; j < 8; ++j) k[i][j] = ptx::mul_bf16x2(raw[j], scale_bf16x2(kScaleOne));
-      }
-    }
-  }
-
-  // See is_extreme.
-  __device__ __forceinline__ void apply_extreme_scales() {
-    bool extreme = false;
-#pragma unroll
-    for (int i = 0; i < kBlocks; ++i) extreme |= is_extreme(scale[i]);
-    if (!__any_sync(~0u, extreme)) return;
-#pragma unroll
-    for (int i = 0; i < kBlocks; ++i) {
-      const uint32_t factor = extreme_scale_bf16x2(scale[i]);
-      scale[i] = kScaleOne;
-#pragma unroll
-      for (int j = 0; j < 8; ++j) k[i][j] = ptx::mul_bf16x2(k[i][j], factor);
-    }
-  }
-};
-
-__device__ __forceinline__ uint2 pack_bf16(float4 v) {
-  const __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y), high = __floats2bfloat162_rn(v.z, v.w);
-  return {reinterpret_cast<const uint32_t&>(low), reinterpret_cast<const uint32_t&>(high)};
-}
 __device__ __forceinline__ uint2 pack_f16(float4 v, float scale) {
   const __half2 low = __floats2half2_rn(v.x * scale, v.y * scale), high = __floats2half2_rn(v.z * scale, v.w * scale);
   return {reinterpret_cast<const uint32_t&>(low), reinterpret_cast<const uint32_t&>(high)};
@@ -327,7 +109,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
   const int row = blockIdx.y, first_head = blockIdx.z * kHeads;
 
   // Loads that need no other load start first.
-  TileQueue<Layout, kTile, kStages> queue(p, row);
+  TileQueue<SparseMlaDecodeParams, Layout, kTile, kStages> queue(p, row, blockIdx.x, gridDim.x);
   const float sink = p.sink && threadIdx.x < kHeads ? __ldg(p.sink + first_head + threadIdx.x) : -kInf;
   uint32_t q[kHeadBlocks][8];  // q[n][j]: values 16 * quad + 2j, + 1 of head 8n + octet
 #pragma unroll

@@ -52,7 +52,9 @@ def test_every_picture_says_what_its_axes_are(file):
         pictures = found.page.query_selector_all("figure svg")
         assert len(pictures) == 2 * (6 + 1)
         for picture in pictures:
-            assert picture.query_selector(".x-label").text_content() and picture.query_selector(".y-label").text_content()
+            assert (
+                picture.query_selector(".x-label").text_content() and picture.query_selector(".y-label").text_content()
+            )
             assert picture.get_attribute("aria-label")
 
 

@@ -1,8 +1,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.bench.serve.run import with_repetition
 from appliance.bench.serve.rounds import seed_of, turns
+from appliance.bench.serve.run import with_repetition
 from appliance.documents import Asked
 from tests.helpers.bench_records import repetition, simulated_record
 

@@ -38,6 +38,6 @@ def test_structured_output_is_bound_by_a_schema():
 
 def test_where_no_request_came_to_its_end_that_is_said():
     # The end of what sglang.benchmark.serving 0.5.23 wrote on an H200, where every prompt was longer than the context.
-    broken = "    slices_having_nans = np.isnan(arr[-1, ...])\nIndexError: index -1 is out of bounds for axis 0 with size 0\n"
+    broken = "    slices_having_nans = ...\nIndexError: index -1 is out of bounds for axis 0 with size 0\n"
     assert "not one request" in why(subprocess.CompletedProcess([], 1, "", broken))
     assert "ended with 3: oops" in why(subprocess.CompletedProcess([], 3, "oops", ""))

@@ -103,9 +103,33 @@ def test_within_a_capture_an_unmeasured_call_is_stocks(make_dispatch, make_call,
     assert dispatch.calls == {"stock": 1, "appliance": 1}
 
 
-def test_prefill_and_other_head_sizes_are_stocks(make_dispatch, make_call):
+def test_prefill_is_stocks_unless_the_kernels_on_trial_are_asked_for(make_dispatch, make_call):
     dispatch, measure = make_dispatch(OURS_FASTEST)
     assert dispatch(stock, **make_call(batch=65)) == STOCK_RESULT
+    assert measure.asked == []
+
+
+def test_prefill_on_trial_is_measured_and_served_by_its_own_kernel(make_dispatch, make_call, monkeypatch):
+    monkeypatch.setenv("APPLIANCE_KERNELS_TRIAL", "on")
+    prefilled = []
+    monkeypatch.setattr(decode_entry.appliance_kernels, "sparse_mla_prefill", lambda **case: prefilled.append(case))
+    dispatch, measure = make_dispatch(OURS_FASTEST)
+    call = make_call(batch=65)
+    dispatch(stock, **call)
+    assert len(measure.asked) == 1 and prefilled[0]["q"] is call["q"]
+    assert [str(bucket).split(",")[:2] for bucket in dispatch.chosen] == [["prefill", " batch 128"]]
+    dispatch(stock, **make_call(batch=64))
+    assert len(prefilled) == 1 and dispatch.calls == {"appliance": 2}
+
+
+def test_large_prefills_are_measured_as_one(make_call, monkeypatch):
+    monkeypatch.setenv("APPLIANCE_KERNELS_TRIAL", "on")
+    buckets = {decode_entry.bucket_of(make_call(batch=batch)).batch for batch in (513, 1024, 3000)}
+    assert buckets == {1024}
+
+
+def test_other_head_sizes_are_stocks(make_dispatch, make_call):
+    dispatch, measure = make_dispatch(OURS_FASTEST)
     assert dispatch(stock, **(make_call() | {"head_dim_v": 256})) == STOCK_RESULT
     assert measure.asked == []
 

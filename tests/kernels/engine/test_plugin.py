@@ -163,7 +163,15 @@ def test_the_engines_scheduler_reports_and_logs_it_once(standin_library):
     lines = [line for line in done.stderr.splitlines() if line.startswith("appliance kernels: active")]
     assert lines == [lines[0]] and f"; library {standin_library}, sha256 " in lines[0]
     assert lines[0].startswith("appliance kernels: active: flash_mla_with_kvcache_sm120, ")
-    assert "fp8_paged_mqa_logits_torch_sm120" in lines[0]
+    assert "fp8_paged_mqa_logits_torch_sm120" in lines[0] and "topk_transform_paged" not in lines[0]
+
+
+def test_kernels_on_trial_are_put_in_place_only_where_that_is_asked_for(monkeypatch, standin_library):
+    assert not any("topk" in target for target in plugin.register().dispatches)
+    monkeypatch.setenv("APPLIANCE_KERNELS_TRIAL", "on")
+    assert [target.rsplit(".", 1)[1] for target in plugin.register().dispatches if "topk" in target] == [
+        "topk_transform_paged", "topk_transform_paged_v2",
+    ]  # fmt: skip
 
 
 def test_switched_off_the_engine_is_stock(monkeypatch, standin_library):

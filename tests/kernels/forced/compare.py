@@ -35,7 +35,11 @@ PLUGINS = {
 }
 SWITCH = {"stock": "off", "fallback": "off", "ours": "on"}
 # fp8 experts and Triton: FlashInfer's MoE for sm_90 was still compiling after minutes.
-ALWAYS = {"SGLANG_SM120_FLASHMLA_BACKEND": "triton", "SGLANG_DSV4_FP4_EXPERTS": "0", "SGLANG_JIT_DEEPGEMM_PRECOMPILE": "0"}
+ALWAYS = {
+    "SGLANG_SM120_FLASHMLA_BACKEND": "triton",
+    "SGLANG_DSV4_FP4_EXPERTS": "0",
+    "SGLANG_JIT_DEEPGEMM_PRECOMPILE": "0",
+}
 INDEXER = {"SGLANG_FP8_PAGED_MQA_LOGITS_TORCH": "1", "SGLANG_OPT_USE_TILELANG_INDEXER": "1"}
 # What SGLang itself sets on sm_120 (srt/arg_groups/model_hook.py), without DeepGEMM.
 AS_ON_SM120 = {
@@ -166,14 +170,19 @@ def children_of(pid: int) -> list[str]:
 
 
 def agreement(one: dict, other: dict) -> list[dict]:
-    """For each prompt: how many tokens are equal until the first difference, and how far log probabilities lie apart."""
+    """For each prompt: how many tokens are equal before one differs, and how far apart log probabilities lie."""
     found = []
     for a, b in zip(one["answers"], other["answers"], strict=True):
         pairs = list(zip(a["tokens"], b["tokens"], strict=True))
         equal = next((i for i, (x, y) in enumerate(pairs) if x != y), len(pairs))
         apart = [abs(x - y) for x, y in zip(a["logprobs"][:equal], b["logprobs"][:equal], strict=True)]
         found.append(
-            {"prompt_tokens": a["prompt_tokens"], "equal": equal, "of": len(pairs), "most_apart": max(apart, default=None)}
+            {
+                "prompt_tokens": a["prompt_tokens"],
+                "equal": equal,
+                "of": len(pairs),
+                "most_apart": max(apart, default=None),
+            }
         )
     return found
 

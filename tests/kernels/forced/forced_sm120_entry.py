@@ -1,8 +1,8 @@
 """SGLang plugin for measurements on sm_90: decode goes through the entry point that SGLang calls on sm_120 alone.
 
 Not a part of the product. The engine's own path on sm_90 is FlashMLA; with this plugin and the kernels' plugin beside
-it, calls of up to 64 query tokens go to `flash_mla_with_kvcache_sm120`, where the kernels are in place, as they would on
-sm_120. Longer calls (prefill) stay FlashMLA's. Written against SGLang 0.5.23, srt/layers/attention/
+it, calls of up to 64 query tokens go to `flash_mla_with_kvcache_sm120`, where the kernels are in place, as they would
+on sm_120. Longer calls (prefill) stay FlashMLA's. Written against SGLang 0.5.23, srt/layers/attention/
 deepseek_v4_backend.py. Put this folder on PYTHONPATH; SGLANG_SM120_FLASHMLA_BACKEND=triton names the stock kernel that
 runs on sm_90.
 """

@@ -1,7 +1,7 @@
 """SGLang plugin for measurements: dummy weights of a size at which every part of the model changes the next token.
 
-Not a part of the product. SGLang's own dummy weights are within 0.001, where fp8 rounds nearly all to nothing and a wrong
-attention would go unseen. Here they are within 0.05 (a linear layer of 4096 inputs then keeps its input's size), and
+Not a part of the product. SGLang's own dummy weights are within 0.001, where fp8 rounds nearly all to nothing and a
+wrong attention would go unseen. Here they are within 0.05 (a linear layer of 4096 inputs then keeps its input's size), and
 norms are 1. Still random: no statement on what a trained model says.
 """
 

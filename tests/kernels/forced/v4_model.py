@@ -7,7 +7,7 @@ LAYERS, EXPERTS = 6, 32
 
 
 def make(source: Path, folder: Path) -> Path:
-    """Write `folder`/config.json from the config.json `source`: head dims, heads, indexer and compression as they are."""
+    """Write `folder`/config.json from the config.json `source`: head dims, heads, indexer, compression as they are."""
     config = json.loads(source.read_text())
     config["num_hidden_layers"] = LAYERS
     config["compress_ratios"] = config["compress_ratios"][:LAYERS] + [0]

@@ -40,3 +40,13 @@ def test_the_engines_torch_fallback_says_the_same(case):
     assert torch.equal(got.isinf(), want.isinf())
     finite = want.isfinite()
     assert (got.double() - want)[finite].norm() / want[finite].norm() < 1e-2
+
+
+def test_the_best_columns_go_by_score_then_by_column():
+    inf, nan = float("inf"), float("nan")
+    scores = torch.tensor([[1.0, 3.0, -0.0, 0.0, 3.0, -inf], [nan, inf, 5.0, 5.0, 7.0, 8.0], [9.0] * 6])
+    positions = reference.topk_positions(scores, torch.tensor([6, 5, 2]), 4)
+    assert positions.tolist() == [[1, 4, 0, 2], [0, 1, 4, 2], [0, 1, -1, -1]]
+    table = torch.tensor([[7, 2, 1], [-1, 3, 0], [4, 4, 4]], dtype=torch.int32)
+    tokens = reference.tokens_of(positions, table, 2)
+    assert tokens.tolist() == [[15, 2, 14, 4], [-1, -1, 0, 6], [8, 9, -1, -1]]

@@ -14,10 +14,13 @@ from .. import library
 from .decode import Decode
 from .indexer import IndexerLogits
 from .operation import Case
+from .prefill import Prefill
 from .record import opening
 from .timing import Stopwatch
+from .topk import IndexerTopk
 
-OPERATIONS = {"sparse_mla_decode": Decode, "indexer_logits": IndexerLogits}
+OPERATIONS = {operation.name: operation for operation in (Decode, Prefill, IndexerLogits, IndexerTopk)}
+WITH_TRITON_FILE = (Decode, Prefill)
 SECONDS_EACH = 2.0  # a kernel that is slow is repeated less often, but ten times at least
 
 
@@ -71,7 +74,8 @@ def main() -> int:
     stopwatch = Stopwatch(device, options.repetitions)
     document = opening(" ".join(["python -m appliance_kernels.bench", *sys.argv[1:]]), library.path(), stopwatch)
     for name in options.operation or OPERATIONS:
-        operation = Decode(device, options.sglang_triton) if name == Decode.name else OPERATIONS[name](device)
+        made = OPERATIONS[name]
+        operation = made(device, options.sglang_triton) if made in WITH_TRITON_FILE else made(device)
         document["left_out"][name] = operation.left_out
         for shape in operation.shapes(options.quick):
             case = operation.case(shape)

@@ -11,11 +11,17 @@ import torch
 
 import appliance_kernels
 
+from .. import layout
+
 FLASH_MLA_HEADS = 64  # FlashMLA for sm_90 takes 64 heads or 128
 
 
 def ours(case: dict) -> Callable:
     return lambda: appliance_kernels.sparse_mla_decode(**case)
+
+
+def ours_prefill(case: dict) -> Callable:
+    return lambda: appliance_kernels.sparse_mla_prefill(**case)
 
 
 def sglang_triton(file: Path | None) -> Callable[[dict], Callable] | None:
@@ -74,6 +80,46 @@ def flash_mla() -> Callable[[dict], Callable] | None:
         return run
 
     return contender
+
+
+def flash_mla_prefill() -> Callable[[dict], Callable] | None:
+    """FlashMLA's sparse prefill for sm_90. It takes bf16 keys and one list of tokens: both caches are dequantized and
+    joined outside the timed region."""
+    try:
+        from flash_mla.flash_mla_interface import flash_mla_sparse_fwd
+    except ImportError:
+        return None
+    if torch.cuda.get_device_capability()[0] not in (9, 10):
+        return None
+
+    def contender(case: dict) -> Callable:
+        rows, _, heads, dim = case["q"].shape
+        q = case["q"].new_zeros(rows, FLASH_MLA_HEADS, dim)
+        q[:, :heads] = case["q"][:, 0]
+        sink = case["attn_sink"].new_zeros(FLASH_MLA_HEADS)
+        sink[:heads] = case["attn_sink"]
+        keys, indices, offset = [], [], 0
+        for cache, listed in (("k_cache", "indices"), ("extra_k_cache", "extra_indices")):
+            if case.get(cache) is not None:
+                tokens = case[cache].shape[0] * case[cache].shape[1]
+                keys.append(dequantized(case[cache], tokens))
+                indices.append(case[listed] + offset)
+                offset += tokens
+        keys, indices = torch.cat(keys).unsqueeze(1), torch.cat(indices, -1)
+
+        def run():
+            out, _, lse = flash_mla_sparse_fwd(q, keys, indices, dim**-0.5, 512, sink, None, use_legacy=True)
+            return out[:, :heads].unsqueeze(1), lse
+
+        return run
+
+    return contender
+
+
+def dequantized(cache: torch.Tensor, tokens: int, chunk: int = 1 << 15) -> torch.Tensor:
+    """All tokens of a cache as bf16, a part at a time: `layout.read` goes through float64."""
+    every = torch.arange(tokens, device=cache.device)
+    return torch.cat([layout.read(cache, part) for part in every.split(chunk)])
 
 
 def flashinfer() -> Callable[[dict], Callable] | None:

@@ -1,4 +1,4 @@
-"""SGLang's sparse decode on sm_120: which calls are alike, and the kernels that can serve them.
+"""SGLang's sparse attention on sm_120: which calls are alike, and the kernels that can serve them.
 
 Written against SGLang 0.5.23, kernels/ops/attention/flash_mla_sm120.py.
 """
@@ -9,12 +9,14 @@ import torch
 
 import appliance_kernels
 
+from . import trial
 from .entry import APPLIANCE, STOCK, Kernel, power_of_two, rounded_rows
 
 FLASHINFER, TRITON = "flashinfer", "triton"
 NAMES = (APPLIANCE, STOCK, FLASHINFER, TRITON)
 PARAMETERS = ()
-MAX_BATCH = 64  # SM120_DECODE_MAX_TOKENS there: larger calls are prefill, which the stock kernels keep
+MAX_DECODE = 64  # SM120_DECODE_MAX_TOKENS there: larger calls are prefill
+MAX_MEASURED = 1024  # query tokens: prefill's time grows evenly from far fewer on
 HEAD_DIM = 512
 SHORT = 8  # lengths are measured in full and at a share of this
 
@@ -29,7 +31,8 @@ class Bucket(NamedTuple):
 
     def __str__(self) -> str:
         extra = f" + {self.extra_width} (pages of {self.extra_page_size})" if self.extra_width else ""
-        return f"decode, batch {self.batch}, heads {self.heads}, {self.width} (pages of {self.page_size}){extra}"
+        phase = "decode" if self.batch <= MAX_DECODE else "prefill"
+        return f"{phase}, batch {self.batch}, heads {self.heads}, {self.width} (pages of {self.page_size}){extra}"
 
     def calls_like(self, call: dict) -> list[dict]:
         """A run of window tokens a row, as a request has them; compressed tokens from anywhere. Full lengths, and short
@@ -63,10 +66,12 @@ def device_of(call: dict) -> torch.device:
 
 def bucket_of(call: dict) -> Bucket | None:
     q, extra = call["q"], call.get("extra_k_cache")
-    if q.ndim != 4 or not 0 < q.shape[0] <= MAX_BATCH or call["head_dim_v"] != HEAD_DIM:
+    if q.ndim != 4 or q.shape[0] == 0 or call["head_dim_v"] != HEAD_DIM:
+        return None
+    if q.shape[0] > MAX_DECODE and not trial.wanted():  # our prefill has run on no GPU yet
         return None
     return Bucket(
-        rounded_rows(q.shape[0]), q.shape[2],
+        min(rounded_rows(q.shape[0]), MAX_MEASURED), q.shape[2],
         power_of_two(call["indices"].shape[-1]), call["k_cache"].shape[1],
         0 if extra is None else power_of_two(call["extra_indices_in_kvcache"].shape[-1]),
         0 if extra is None else extra.shape[1],
@@ -75,7 +80,9 @@ def bucket_of(call: dict) -> Bucket | None:
 
 def appliance(*, head_dim_v, extra_indices_in_kvcache=None, **call) -> tuple:
     """Ours. ValueError for what it does not take, before anything is launched."""
-    return appliance_kernels.sparse_mla_decode(**call, extra_indices=extra_indices_in_kvcache)
+    decodes = call["q"].shape[0] <= MAX_DECODE
+    kernel = appliance_kernels.sparse_mla_decode if decodes else appliance_kernels.sparse_mla_prefill
+    return kernel(**call, extra_indices=extra_indices_in_kvcache)
 
 
 def flashinfer(**call) -> tuple:

@@ -10,7 +10,7 @@ import os
 import pkgutil
 
 from .. import library
-from . import choices, decode_entry, logits_entry
+from . import choices, decode_entry, logits_entry, topk_entry, trial
 from .dispatch import Dispatch
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,11 @@ LOGITS = (
     "sglang.srt.layers.attention.dsv4.indexer.fp8_paged_mqa_logits_torch_sm120",
 )
 """One of them serves, as the server is set up; each is imported with what it needs, which may be absent."""
+TOPK = {
+    "sglang.kernels.ops.attention.dsv4.topk.topk_transform_paged": topk_entry.FIRST,
+    "sglang.kernels.ops.attention.dsv4.topk.topk_transform_paged_v2": topk_entry.SECOND,
+}
+"""On trial: put in place only where that is asked for (trial.py)."""
 CONTROLLER = "sglang.srt.managers.scheduler_components.internal_state.SchedulerInternalStateController"
 FIELD = "appliance_kernels"
 
@@ -94,7 +99,10 @@ def register() -> Report:
             report.reason = str(error)
         else:
             report.dispatches[DECODE] = Dispatch(decode_entry, open_choices)
-            report.dispatches |= {target: Dispatch(logits_entry, open_choices) for target in LOGITS if is_here(target)}
+            optional = dict.fromkeys(LOGITS, logits_entry) | (TOPK if trial.wanted() else {})
+            report.dispatches |= {
+                target: Dispatch(entry, open_choices) for target, entry in optional.items() if is_here(target)
+            }
             for target, dispatch in report.dispatches.items():
                 HookRegistry.register(target, dispatch, HookType.AROUND)
     return report

@@ -1,4 +1,4 @@
-"""The indexer's logits in float64 PyTorch: what the kernel is compared with."""
+"""The indexer's logits and top-k in float64 PyTorch: what the kernels are compared with."""
 
 import torch
 
@@ -27,3 +27,29 @@ def paged_mqa_logits(q, cache, weights, lengths, page_table, width) -> torch.Ten
             scores = torch.relu(keys.double() @ query[row].T) @ weights[row].double() * scales.double()
             logits[row, position] = scores.masked_fill(~valid, float("-inf"))
     return logits
+
+
+def topk_positions(scores, lengths, topk: int) -> torch.Tensor:
+    """Columns of the best scores `[B, topk]` int32, best first, then -1; equal scores by column, NaN above all.
+
+    A row of at most `topk` columns gives all of them in order.
+    """
+    rows, width = scores.shape
+    positions = torch.full((rows, topk), -1, dtype=torch.int32, device=scores.device)
+    for row, length in enumerate(lengths.reshape(-1).tolist()):
+        length = max(0, min(length, width))
+        if length <= topk:
+            positions[row, :length] = torch.arange(length, device=scores.device)
+        else:
+            order = torch.sort(scores[row, :length].double(), descending=True, stable=True).indices
+            positions[row] = order[:topk]
+    return positions
+
+
+def tokens_of(positions, page_table, page_size: int) -> torch.Tensor:
+    """Flat tokens `[B, topk]` int32 of a row's positions; -1 for a position of -1 or beyond the page table, and for a
+    page below zero."""
+    index = positions.clamp_min(0).long() // page_size
+    page = page_table.gather(1, index.clamp_max(page_table.shape[1] - 1))
+    tokens = page * page_size + positions.clamp_min(0) % page_size
+    return tokens.masked_fill((positions < 0) | (index >= page_table.shape[1]) | (page < 0), -1).int()

@@ -1,4 +1,4 @@
-"""The engine's own kernels of the indexer's logits, called with the arguments of `paged_mqa_logits`.
+"""The engine's own kernels of the indexer, called with the arguments of `paged_mqa_logits` and `topk_transform`.
 
 SGLang's functions are taken alone out of its source files: their modules import the whole engine and what that needs.
 """
@@ -94,3 +94,30 @@ def deep_gemm(q, cache, weights, lengths, page_table, width):
     return lambda: library.fp8_paged_mqa_logits(
         _query(q), cache.view(torch.uint8), weights, lengths, page_table, schedule, width, clean_logits=False
     )
+
+
+@cache
+def _torch_topk():
+    names = {"_topk_transform_vectorized", "topk_transform_pytorch_vectorized"}
+    space = {"torch": torch, "F": torch.nn.functional, "_arange_cache": {}}
+    return functions(source(TORCH_FILE), names, space)["topk_transform_pytorch_vectorized"]
+
+
+def sglang_torch_topk(scores, lengths, page_table, tokens, page_size) -> None:
+    """SGLang's torch fallback: 512 columns, whatever the width of `tokens`."""
+    _torch_topk()(scores, lengths, page_table, tokens, page_size)
+
+
+def sglang_topk(scores, lengths, page_table, tokens, page_size) -> None:
+    """SGLang's compiled kernel, a block a row. ImportError where SGLang, or what it compiles with, is absent."""
+    from sglang.kernels.ops.attention.dsv4.topk import topk_transform_paged
+
+    topk_transform_paged(scores, lengths, page_table, tokens, page_size)
+
+
+def sglang_topk_v2(scores, lengths, page_table, tokens, page_size):
+    """SGLang's second kernel, with clusters, as a function of no arguments: its plan is made once, before."""
+    from sglang.kernels.ops.attention.dsv4.topk import plan_topk_v2, topk_transform_paged_v2
+
+    plan = plan_topk_v2(lengths)
+    return lambda: topk_transform_paged_v2(scores, lengths, page_table, tokens, page_size, plan)
